@@ -1,0 +1,213 @@
+// Package source holds the text of one input file and everything about positions in it.
+//
+// Text is always UTF-8 without a byte order mark, and every span in trainvet counts bytes of that text. This is the only
+// package that converts them: to lines and columns in Unicode code points (the command line), to UTF-16 (editors), to
+// bytes of the file on disk (fixes, JSON offsets) and to notebook cells.
+package source
+
+import (
+	"fmt"
+	"sort"
+	"sync"
+	"unicode/utf8"
+)
+
+// MaxSize bounds the size in bytes of a file that is read. Larger files are reported as unreadable.
+const MaxSize = 64 << 20
+
+// Span is the half-open range [Start, End) of bytes in File.Text.
+type Span struct{ Start, End uint32 }
+
+// Len is the length of the span in bytes.
+func (s Span) Len() int { return int(s.End) - int(s.Start) }
+
+// Contains reports whether other lies wholly inside s.
+func (s Span) Contains(other Span) bool { return s.Start <= other.Start && other.End <= s.End }
+
+// Cover is the smallest span that holds both.
+func (s Span) Cover(other Span) Span {
+	return Span{min(s.Start, other.Start), max(s.End, other.End)}
+}
+
+// Place is a span in a named file. Path is the path as given, with forward slashes.
+type Place struct {
+	Path string
+	Span Span
+}
+
+// IsZero reports whether the place names no file.
+func (p Place) IsZero() bool { return p.Path == "" }
+
+// Kind says which reader a file is for. It is guessed from the name and, for scripts, from the first line.
+type Kind uint8
+
+// The kinds of files that trainvet reads.
+const (
+	Other Kind = iota // read only when named explicitly, by its content
+	Python
+	Notebook
+	JSON
+	YAML
+	TOML
+	Shell
+)
+
+var kindNames = [...]string{"other", "python", "notebook", "json", "yaml", "toml", "shell"}
+
+func (k Kind) String() string { return kindNames[k] }
+
+// Segment maps a stretch of Text to the bytes it came from. Inside a segment both sides have the same length unless the
+// bytes were recoded, in which case each text rune stands for one raw byte (Latin-1).
+type Segment struct {
+	Text, Raw Span
+	Cell      int32 // notebook cell, from 1; 0 outside notebooks
+}
+
+// File is one decoded input. It is immutable.
+type File struct {
+	Path     string // as given, with forward slashes
+	Kind     Kind
+	Text     []byte
+	Segments []Segment // empty: text and raw bytes are the same
+	Latin1   bool      // the raw bytes are Latin-1, one byte a rune
+	Raw      []byte    // the bytes on disk; shares memory with Text where they are equal
+
+	linesOnce sync.Once
+	lines     []uint32 // offset of the first byte of each line
+}
+
+// Doc is what suppression comments need to know of a parsed file.
+type Doc interface {
+	// Comments are the spans of all comments, marker included, in file order.
+	Comments() []Span
+	// Extent is the span of the next statement or key at or after offset, with its whole block or value.
+	Extent(offset uint32) Span
+}
+
+// Position is a place in the terms of a person: line and column from 1, the column in code points, Offset in raw bytes
+// from 0. Cell is the notebook cell from 1, or 0; in a notebook the line counts within the cell.
+type Position struct{ Line, Column, Offset, Cell int }
+
+// Lines gives the offset of the first byte of each line. A line ends after \n, \r\n or a lone \r.
+func (f *File) Lines() []uint32 {
+	f.linesOnce.Do(func() {
+		starts := make([]uint32, 1, 1+len(f.Text)/32)
+		for i := 0; i < len(f.Text); i++ {
+			switch f.Text[i] {
+			case '\n':
+				starts = append(starts, uint32(i+1))
+			case '\r':
+				if i+1 < len(f.Text) && f.Text[i+1] == '\n' {
+					i++
+				}
+				starts = append(starts, uint32(i+1))
+			}
+		}
+		f.lines = starts
+	})
+	return f.lines
+}
+
+// Line is the number from 0 of the line that holds offset.
+func (f *File) Line(offset uint32) int {
+	lines := f.Lines()
+	return sort.Search(len(lines), func(i int) bool { return lines[i] > offset }) - 1
+}
+
+// LineSpan is the span of line n (from 0) without its line end.
+func (f *File) LineSpan(n int) Span {
+	lines := f.Lines()
+	if n < 0 || n >= len(lines) {
+		end := uint32(len(f.Text))
+		return Span{end, end}
+	}
+	end := uint32(len(f.Text))
+	if n+1 < len(lines) {
+		end = lines[n+1]
+	}
+	for end > lines[n] && (f.Text[end-1] == '\n' || f.Text[end-1] == '\r') {
+		end--
+	}
+	return Span{lines[n], end}
+}
+
+// Position converts a byte offset in Text for people and for the JSON contract.
+func (f *File) Position(offset uint32) Position {
+	offset = min(offset, uint32(len(f.Text)))
+	line := f.Line(offset)
+	start := f.Lines()[line]
+	at := Position{Line: line + 1, Column: utf8.RuneCount(f.Text[start:offset]) + 1, Offset: f.RawOffset(offset)}
+	if seg := f.segment(offset); seg != nil && seg.Cell > 0 {
+		first := seg
+		for i := range f.Segments {
+			if f.Segments[i].Cell == seg.Cell {
+				first = &f.Segments[i]
+				break
+			}
+		}
+		at.Cell = int(seg.Cell)
+		at.Line = line - f.Line(first.Text.Start) + 1
+	}
+	return at
+}
+
+// UTF16 converts a byte offset to a line and a column in UTF-16 units, both from 0, as editors count.
+func (f *File) UTF16(offset uint32) (line, column int) {
+	offset = min(offset, uint32(len(f.Text)))
+	line = f.Line(offset)
+	for _, r := range string(f.Text[f.Lines()[line]:offset]) {
+		column++
+		if r > 0xFFFF {
+			column++
+		}
+	}
+	return line, column
+}
+
+func (f *File) segment(offset uint32) *Segment {
+	if len(f.Segments) == 0 {
+		return nil
+	}
+	i := sort.Search(len(f.Segments), func(i int) bool { return f.Segments[i].Text.End >= offset })
+	if i == len(f.Segments) {
+		i--
+	}
+	return &f.Segments[i]
+}
+
+// RawOffset converts a byte offset in Text to one in the file on disk.
+func (f *File) RawOffset(offset uint32) int {
+	seg := f.segment(offset)
+	if seg == nil {
+		return int(offset)
+	}
+	if offset <= seg.Text.Start {
+		return int(seg.Raw.Start)
+	}
+	inside := f.Text[seg.Text.Start:min(offset, seg.Text.End)]
+	if f.Latin1 {
+		return int(seg.Raw.Start) + utf8.RuneCount(inside)
+	}
+	return int(seg.Raw.Start) + min(len(inside), seg.Raw.Len())
+}
+
+// RawSpan converts a span of Text to bytes of the file on disk.
+func (f *File) RawSpan(s Span) Span {
+	return Span{uint32(f.RawOffset(s.Start)), uint32(f.RawOffset(s.End))}
+}
+
+// Slice is the text of a span.
+func (f *File) Slice(s Span) string {
+	end := min(s.End, uint32(len(f.Text)))
+	return string(f.Text[min(s.Start, end):end])
+}
+
+// At is the place of a span in this file.
+func (f *File) At(s Span) Place { return Place{f.Path, s} }
+
+func (p Position) String() string {
+	if p.Cell > 0 {
+		return fmt.Sprintf("cell %d:%d:%d", p.Cell, p.Line, p.Column)
+	}
+	return fmt.Sprintf("%d:%d", p.Line, p.Column)
+}
