@@ -537,6 +537,7 @@ type Attribute struct {
 	Value Expr
 	Attr  string
 	Ctx   Context
+	Slot  int32 // set by package pyscan where the dotted path is assigned in the same function
 }
 
 // Subscript is `value[slice]`.
@@ -557,8 +558,9 @@ type Starred struct {
 // Name is an identifier.
 type Name struct {
 	Base
-	ID  string
-	Ctx Context
+	ID   string
+	Ctx  Context
+	Slot int32 // set by package pyscan: the definition that this name reads or writes, from 1
 }
 
 // List is a list display.
