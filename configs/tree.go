@@ -45,14 +45,17 @@ const (
 )
 
 // Node is one value. Open marks a collection of which more is set than is written (`**kw`, an include, an
-// interpolation, damaged text): an absent key is then unknown, not default.
+// interpolation, damaged text): an absent key is then unknown, not default. On a scalar it says that the value is
+// filled in elsewhere (an interpolation, a template, a shell variable); Raw is then the text as written.
 type Node struct {
 	Kind  Kind
 	Style Style
 	Open  bool
 	At    source.Place
-	Raw   string // scalars: the text with quotes removed and escapes resolved; unresolved text for Plain
-	Tag   string // an explicit YAML tag such as !!str, else ""
+	Raw   string       // scalars: the text with quotes removed and escapes resolved; unresolved text for Plain
+	Tag   string       // an explicit YAML tag such as !!str, else ""
+	Bare  bool         // a flag without a value (`--bf16`): Raw is "" and At is the flag's own place
+	Via   source.Place // where a variable or YAML alias was used to set this value; At is where the value is written
 	Items []Item
 }
 
@@ -69,7 +72,22 @@ type Item struct {
 type Error struct {
 	At      source.Place
 	Message string
+	Fix     *Fix // nil where there is no single obvious repair
 }
+
+// Fix is the one replacement of text that repairs an Error. An empty span is an insertion, an empty Text a deletion.
+type Fix struct {
+	Title string
+	Span  source.Span
+	Text  string
+}
+
+// Bounds of what is read of one document. Beyond them an Error says so and the rest counts as unknown.
+const (
+	MaxDepth  = 256     // levels of nested collections
+	MaxNodes  = 1 << 20 // values, those that aliases repeat included
+	MaxErrors = 64      // errors kept
+)
 
 // Syntax is a set of flags that say which relaxations of strict JSON a file uses; loaders differ in what they take.
 type Syntax uint8
@@ -78,16 +96,24 @@ type Syntax uint8
 const (
 	HasComments Syntax = 1 << iota
 	HasTrailingCommas
-	HasHJSON // unquoted keys or strings, missing commas, ''' strings, root without braces
+	HasHJSON     // unquoted keys or strings, missing commas, single quotes, ''' strings, root without braces
+	HasNonFinite // NaN, Infinity or -Infinity: a number for json.load, text for HJSON
 )
 
 // Tree is a parsed document. A file with several YAML documents gives several trees.
+//
+// Errors are faults for every loader of the format. For JSON that includes the most lenient one, HJSON, and what HJSON
+// takes but nobody can have meant (`"enabled": True,` is the text `True,` there). StrictErrors are what only a strict
+// JSON loader, such as Python's json.load, refuses; a loader that refuses Errors refuses those as well.
 type Tree struct {
-	Format   Format
-	Syntax   Syntax
-	Root     *Node
-	Errors   []Error
-	comments []source.Span
+	Format       Format
+	Syntax       Syntax
+	Root         *Node // nil in a document without content
+	Errors       []Error
+	StrictErrors []Error
+	Template     bool         // the file is a template (`{{ x }}`, `{% if %}`, ${VAR}, BATCH_SIZE in JSON): it is filled in before it is loaded
+	TemplateAt   source.Place // the first sign of that
+	comments     []source.Span
 }
 
 // Comments are the spans of all comments, marker included, in file order.
