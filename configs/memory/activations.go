@@ -1,0 +1,229 @@
+package memory
+
+import (
+	"slices"
+
+	"github.com/trainvet/trainvet/configs/plan"
+)
+
+// layerBytes is what one layer keeps for backward and needs in it, bytes per token.
+type layerBytes struct {
+	residual  float64 // as wide as the residual stream: divided by tensor-parallel ranks only with sequence parallelism
+	split     float64 // divided by tensor-parallel ranks always
+	scores    float64 // per key besides: the score matrix of eager attention
+	boundary  float64 // input of a layer, all that a checkpointed layer keeps
+	transient float64 // gradients alive at once in its backward
+	transientScores,
+	selective float64 // kept by selective-op checkpointing
+}
+
+// fusedQKV lists the families whose attention projects q, k and v at once.
+var fusedQKV = [...]string{"gpt2", "gpt_neox", "qwen", "phi3", "bloom", "falcon", "mpt", "gpt_bigcode", "chatglm"}
+
+// castScores lists the families whose eager attention keeps the scores in the activation dtype only.
+var castScores = [...]string{"gpt2", "bert", "opt", "gpt_bigcode", "megatron-gpt"}
+
+// layer counts what autograd saves in one layer. The rules of eager PyTorch: a linear layer saves its input only if its weight
+// needs a gradient, a product the other operand, softmax, SiLU and GELU one tensor, dropout a one-byte mask, casts and sums
+// nothing, and a view keeps its whole storage. For a GPT block with dropout this is sbh(34 + 5as/h), as in Korthikanti et al.
+// (arXiv 2205.05198), table 2.
+func (j *job) layer() layerBytes {
+	var b layerBytes
+	a := j.element
+	m := j.model
+	residual := a // element of the residual stream
+	if j.autocast() || j.fp32Residual {
+		residual = 4
+	}
+	experts := 0.0
+	ffn := j.ffn
+	active := float64(m.ActiveExperts)
+	if m.Experts > 0 {
+		experts = float64(m.Experts)
+		ffn = float64(m.ExpertFFN)*active + float64(m.SharedFFN)
+	}
+
+	b.residual += float64(m.NormsPerLayer) * j.normSaved(residual)
+	b.residual += j.linearInputs(experts > 0, active)
+	if j.lora != nil {
+		residual, split := j.loraSaved(ffn)
+		b.residual += residual
+		b.split += split
+	}
+
+	attention, scores := j.attentionSaved()
+	b.split += attention
+	b.scores = scores
+	if j.hiddenDropout {
+		b.residual += 2 * j.hidden // two masks of one byte
+	}
+
+	mlp, transient := j.mlpSaved(ffn)
+	b.split += mlp
+	b.transient = transient + 2*residual*j.hidden
+	if j.attention == plan.Eager {
+		b.transientScores = 2 * j.heads * a
+	}
+	if experts > 0 {
+		b.residual += 8*experts + 2*a*j.hidden*active // router logits and probabilities, permuted tokens, expert outputs
+	}
+	b.boundary = residual * j.hidden
+	b.selective = a*(j.queryDim+j.kvDim+j.ffn+j.hidden) + a*j.queryDim + 4*j.heads + b.boundary
+	return b
+}
+
+// normSaved is what one norm keeps: the fused kernels their input and a statistic or two; the eager HF RMSNorm an fp32 copy of
+// its input, and the normalised copy if its weight is trained.
+func (j *job) normSaved(residual float64) float64 {
+	layerNorm := j.model.Norm == plan.LayerNorm
+	if j.fusedNorm || j.compile || layerNorm || j.stack == plan.Megatron {
+		statistics := 4.0
+		if layerNorm {
+			statistics = 8
+		}
+		return residual*j.hidden + statistics
+	}
+	saved := 4 * j.hidden
+	if j.lora == nil {
+		normalised := j.element
+		if j.autocast() {
+			normalised = 4
+		}
+		saved += normalised * j.hidden
+	}
+	return saved
+}
+
+// linearInputs is what the linear layers keep of the two norm outputs. Under autocast each of them makes its own 16-bit copy
+// of the fp32 norm output; otherwise they share it. Frozen layers keep nothing, unless an adapter of the same dtype and
+// without dropout shares their input.
+func (j *job) linearInputs(moe bool, active float64) float64 {
+	consumers := 3.0
+	if j.fusedQKV() {
+		consumers = 1
+	}
+	saved := 0.0
+	if j.savesInputOf(plan.TargetQ | plan.TargetK | plan.TargetV | plan.TargetQKV) {
+		saved += j.inputCopies(consumers)
+	}
+	if j.model.NormsPerLayer == 1 && !j.autocast() {
+		return saved // attention and MLP run in parallel on one norm output
+	}
+	switch {
+	case moe && j.stack == plan.HF:
+		copies := 1.0
+		if j.lora == nil {
+			copies += 2 * active
+		}
+		saved += j.element * j.hidden * copies
+	case j.savesInputOf(plan.TargetUp | plan.TargetGate):
+		consumers = 1
+		if j.model.Gated {
+			consumers = 2
+		}
+		saved += j.inputCopies(consumers)
+	}
+	return saved
+}
+
+func (j *job) inputCopies(consumers float64) float64 {
+	if j.autocast() {
+		return j.element * j.hidden * consumers
+	}
+	return j.element * j.hidden
+}
+
+// savesInputOf reports whether the linear layers of targets keep their input.
+func (j *job) savesInputOf(targets plan.Targets) bool {
+	if j.lora == nil || j.savesInput {
+		return true
+	}
+	shared := !j.lora.dropout && j.lora.bytes == j.element && !j.lora.autocast
+	return shared && j.lora.targets.Has(targets)
+}
+
+func (j *job) fusedQKV() bool {
+	return slices.Contains(fusedQKV[:], j.model.Family) || j.stack == plan.LitGPT || j.stack == plan.Megatron
+}
+
+// attentionSaved is what attention keeps: q, k, v, the output and the log-sum-exp of a flash kernel, or the score matrix of
+// eager attention (scores, bytes per token and key). Fused q, k, v of which v is a view keep the whole buffer. HF's SDPA path
+// repeats k and v to the number of query heads.
+func (j *job) attentionSaved() (saved, scores float64) {
+	a, q, kv := j.element, j.queryDim, j.kvDim
+	grouped := j.model.KVHeads != j.model.Heads
+	qkv := a * (q + 2*kv)
+	if j.fusedQKV() && j.stack != plan.HF {
+		qkv = a*(2*q+2*kv) + a*kv
+		if j.stack == plan.LitGPT {
+			qkv += a * (q + kv)
+		}
+	}
+	if j.attention == plan.SDPA && grouped {
+		qkv = a * 3 * q
+	}
+	if j.stack == plan.LitGPT && grouped {
+		qkv = a*(q+2*kv) + a*3*q
+	}
+	if j.attention == plan.Eager {
+		scores = j.scoresSaved()
+	} else {
+		qkv += 4 * j.heads
+	}
+	return qkv + a*q, scores
+}
+
+// scoresSaved is what eager attention keeps of the score matrix: the softmax in fp32 and its cast (or in the activation dtype
+// alone), and under dropout a mask and the dropped copy.
+func (j *job) scoresSaved() float64 {
+	a := j.element
+	layerNorm := j.model.Norm == plan.LayerNorm
+	dropped := 0.0
+	if j.attnDropout {
+		dropped = 1 + a
+	}
+	switch {
+	case j.autocast() && layerNorm:
+		if j.attnDropout {
+			return j.heads * (4 + 3)
+		}
+		return j.heads * (4 + 2)
+	case layerNorm && slices.Contains(castScores[:], j.model.Family):
+		return j.heads * (a + dropped)
+	}
+	return j.heads * (4 + a + dropped)
+}
+
+// mlpSaved is what the MLP keeps, and the gradients alive at once in its backward. A gated MLP keeps gate, SiLU, up and, if the
+// down projection needs it, the product; the fused kernel recomputes SiLU.
+func (j *job) mlpSaved(ffn float64) (saved, transient float64) {
+	a := j.element
+	if !j.model.Gated {
+		tensors := 1.0
+		if j.tanhPython {
+			tensors = 4
+		}
+		if j.savesInputOf(plan.TargetDown) {
+			tensors++
+		}
+		return tensors * a * ffn, 2 * a * ffn
+	}
+	tensors := 3.0
+	fused := j.compile || j.fusedMLP || j.stack == plan.Megatron
+	if fused {
+		tensors = 2
+	}
+	if j.savesInputOf(plan.TargetDown) && !j.compile {
+		tensors++
+	}
+	return tensors * a * ffn, 3 * a * ffn
+}
+
+// bytes is the size of the saved part for the tokens of this rank. Keys count the whole sequence.
+func (j *job) bytes(b layerBytes) float64 {
+	residual := 1.0
+	if j.sequenceParallel {
+		residual = j.tensor
+	}
+	return j.tokens * (b.residual/residual + b.split/j.tensor + b.scores*j.seq/j.tensor)
+}

@@ -1,0 +1,165 @@
+package memory
+
+import (
+	"math"
+
+	"github.com/trainvet/trainvet/configs/plan"
+)
+
+// Defaults of DeepSpeed (runtime/zero/config.py), elements.
+const (
+	defaultBucket   = 5e8 // reduce_bucket_size, allgather_bucket_size
+	defaultMaxLive  = 1e9 // stage3_max_live_parameters
+	defaultSubGroup = 1e9 // sub_group_size
+)
+
+// gathered are buffers that communication needs while a step runs, bytes.
+type gathered struct {
+	live float64 // unsharded weights and gradients of the layers at work, or buckets
+	root float64 // unit that stays unsharded from forward to the end of backward (FSDP)
+	ddp  bool    // live are DDP's buckets: they exist as long as gradients do
+}
+
+// gathered counts unsharded weights and buckets.
+//
+// FSDP: the root unit holds embedding, head and final norm; in backward the current and the prefetched layer are unsharded,
+// and one layer's unsharded gradient waits for its reduction. ZeRO-3: at most stage3_max_live_parameters are gathered, and the
+// gradient bucket is doubled by overlap_comm. ZeRO-1 and -2: the gradient bucket alone. DDP: the reducer's buckets are a copy
+// of the gradients unless gradients are views into them.
+func (j *job) gathered() gathered {
+	var g gathered
+	n := j.local
+	switch {
+	case j.sharding == plan.FSDP2 && j.pipeline > 1:
+		// A pipeline stage runs many micro-batches before it reduces: units stay unsharded and gradients gather in fp32.
+		g.root = j.rootBytes()
+		g.live = n.all * (2 + 4)
+	case j.sharding.FSDP():
+		if j.shard <= 1 {
+			if j.fsdp.KeepsFrozen.Or(false) {
+				g.live = 0
+			}
+			break
+		}
+		g.root = j.rootBytes()
+		g.live = n.layer * j.quantizedBytes() * float64(max(j.fsdp.LiveLayers.Or(2), 0))
+		if j.lora == nil {
+			g.live += n.layer * 2
+		}
+		if j.fsdp.KeepsFrozen.Or(false) {
+			g.live = n.all * 2
+		}
+	case j.sharding == plan.ZeRO3:
+		g.live = min(float64(j.buckets.MaxLive.Or(defaultMaxLive)), n.all) * 2
+		if j.lora == nil {
+			bucket := float64(defaultBucket)
+			if j.buckets.Auto.Or(false) {
+				bucket = j.hidden * j.hidden // transformers fills "auto" with hidden_size squared
+			}
+			g.live += j.bucketBytes(bucket)
+		}
+	case j.sharding == plan.ZeRO1 || j.sharding == plan.ZeRO2:
+		if j.lora == nil {
+			g.live = min(j.bucketBytes(defaultBucket), n.trainable*2*2)
+		}
+	case j.sharding == plan.DDP:
+		g.ddp = true
+		if !j.buckets.GradientAsBucketView.Or(false) {
+			g.live = n.trainable * j.dtypes.gradient
+		}
+	}
+	return g
+}
+
+// rootBytes is FSDP's root unit in 16 bits: embedding and head, half of it alive at once where they are units of their own.
+func (j *job) rootBytes() float64 {
+	root := float64(j.counts.Embedding + j.counts.Head)
+	if j.pipeline > 1 {
+		root = math.Max(float64(j.counts.Embedding), j.local.head)
+	}
+	root = root / j.tensor * 2
+	if j.fsdp.SeparateEmbeddings.Or(false) {
+		root /= 2
+	}
+	return root
+}
+
+// bucketBytes is DeepSpeed's gradient bucket in 16 bits; overlap_comm keeps two.
+func (j *job) bucketBytes(defaultSize float64) float64 {
+	n := defaultSize
+	if size, ok := j.buckets.Reduce.Get(); ok {
+		n = float64(size)
+	}
+	n *= 2
+	if j.buckets.OverlapComm.Or(true) {
+		n *= 2
+	}
+	return n
+}
+
+// castWeights are the 16-bit copies of fp32 weights that torch.autocast caches from their first use to the end of forward, and
+// that autograd keeps to the end of backward. The embedding needs none.
+func (j *job) castWeights() float64 {
+	if !j.autocast() || j.sharding.FSDP() {
+		return 0
+	}
+	if j.encoder() {
+		return 2 * float64(j.counts.Body)
+	}
+	return 2 * (j.local.all - float64(j.counts.Embedding)/j.tensor)
+}
+
+// embeddingGradient is what the end of backward holds besides the gradients: a tied weight gets a second, dense gradient from
+// the embedding (measured on Llama-3.2-3B: 0.73 GiB); a sharded root its unsharded gradient.
+func (j *job) embeddingGradient() float64 {
+	switch {
+	case j.lora != nil:
+		return 0
+	case j.sharding.Weights():
+		root := float64(j.counts.Embedding + j.counts.Head)
+		if j.pipeline > 1 {
+			root = math.Max(float64(j.counts.Embedding), j.local.head)
+		}
+		return root / j.tensor * 2
+	case j.model.Tied && !j.encoder():
+		gradient := j.dtypes.gradient
+		if j.precision == plan.FSDPMixed {
+			gradient = 2
+		}
+		return j.vocab * j.hidden * gradient / j.tensor
+	}
+	return 0
+}
+
+// stepTemporaries is what the optimizer step needs for a moment: the foreach kernels one list the size of a state
+// (exp_avg_sq.sqrt()), a loop the same for the largest tensor, fused kernels nothing; DeepSpeed an fp32 copy of its gradient
+// partition (stage 3: of a sub-group of it); Adafactor three fp32 copies of the largest tensor.
+func (j *job) stepTemporaries() float64 {
+	n := j.local.trainable
+	shards := 1.0
+	if j.sharding.States() {
+		shards = j.shard
+	}
+	if j.optimizer == plan.Adafactor {
+		return j.vocab * j.hidden * 4 * 3
+	}
+	if j.offloadOptimizer != plan.NoOffload {
+		return 0
+	}
+	if j.precision == plan.DeepSpeedMixed {
+		switch j.sharding {
+		case plan.ZeRO1, plan.ZeRO2, plan.NoSharding:
+			return n * 4 / shards
+		case plan.ZeRO3:
+			return min(float64(j.buckets.SubGroup.Or(defaultSubGroup)), n/j.shard) * 4
+		}
+		return 0
+	}
+	switch {
+	case j.kernel == plan.Foreach && j.optimizer == plan.AdamW:
+		return n * j.dtypes.state / shards
+	case j.kernel == plan.Loop:
+		return j.vocab * j.hidden * j.dtypes.state * 2
+	}
+	return 0
+}

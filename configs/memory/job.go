@@ -1,0 +1,235 @@
+package memory
+
+import (
+	"slices"
+
+	"github.com/trainvet/trainvet/configs/catalog"
+	"github.com/trainvet/trainvet/configs/plan"
+)
+
+// Names of facts about a run that can be missing. Those that a command-line flag gives are called as the flag is.
+const (
+	MissingModel     = "model"
+	MissingSeqLength = "seq-len"
+	MissingWorld     = "world-size"
+	MissingDevice    = "device"
+	MissingMicro     = "micro-batch"
+	MissingPrecision = "precision"
+	MissingSharding  = "sharding"
+	MissingLoss      = "loss-kernel"
+	MissingStack     = "stack"
+	MissingTargets   = "lora-targets"
+)
+
+// Missing are the names of facts without which a question has no answer, in the order in which they are best supplied.
+type Missing []string
+
+func (m *Missing) add(name string) {
+	if !slices.Contains(*m, name) {
+		*m = append(*m, name)
+	}
+}
+
+// job is a plan with everything resolved to numbers. Sizes are float64, since they are multiplied freely and no byte count
+// comes near 2^53.
+type job struct {
+	model  *catalog.ModelSpec
+	counts catalog.Counts
+	device *catalog.DeviceSpec // nil: not known
+
+	hidden, layers, heads, ffn, vocab float64
+	queryDim, kvDim                   float64
+	headDim                           float64
+
+	seq, micro, accumulation               float64
+	data, shard, tensor, pipeline, context float64
+	expert, virtualPipeline, microBatches  float64
+	sequenceParallel                       bool
+	tokens                                 float64 // of one micro-batch on one rank
+	stageLayers                            float64 // layers on one stage
+
+	sharding      plan.Sharding
+	precision     plan.Precision
+	optimizer     plan.OptimizerType
+	kernel        plan.Kernel
+	inBackward    bool
+	checkpointing plan.Checkpointing
+	every         float64
+	actOffload    bool
+	attention     plan.Attention
+	attnDropout   bool
+	hiddenDropout bool
+	tanhPython    bool
+	loss          plan.LossKernel
+	stack         plan.Stack
+	compile       bool
+	fusedNorm     bool
+	fusedMLP      bool
+	lora          *loraJob
+	quantization  plan.Quantization
+	fp32Residual  bool
+	savesInput    bool
+
+	offloadOptimizer, offloadParam plan.Offload
+	buckets                        plan.Buckets
+	fsdp                           plan.FSDPPlan
+	expandable                     bool
+	hcclBufferMB                   float64
+
+	element float64 // bytes of one activation element: 4 in fp32, else 2
+	dtypes  stateBytes
+	local   localParameters
+}
+
+// loraJob is a low-rank adapter, resolved.
+type loraJob struct {
+	rank     float64
+	targets  plan.Targets
+	dropout  bool
+	bytes    float64 // of one adapter element
+	autocast bool
+}
+
+// newJob resolves a plan. What has one answer in the framework that runs it is filled in; what has not and cannot be told is
+// missing. assumed names soft facts that were not stated and for which the common case was taken.
+func newJob(p *plan.Plan) (j *job, missing Missing, assumed []string, err error) {
+	j = &job{}
+	model, absent, err := catalog.Shape(p)
+	if model == nil {
+		for _, name := range absent {
+			if name != "model" {
+				name = MissingModel + " (" + name + ")"
+			}
+			missing.add(name)
+		}
+	}
+	if err != nil && model == nil {
+		return nil, missing, nil, err
+	}
+	if name, ok := p.Device.Get(); ok {
+		if j.device, err = catalog.Device(name); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	need := func(v plan.Value[int64], name string) float64 {
+		n, ok := v.Get()
+		if !ok || n < 1 {
+			missing.add(name)
+			return 1
+		}
+		return float64(n)
+	}
+	j.seq = need(p.Batch.SeqLength, MissingSeqLength)
+	j.micro = need(p.Batch.Micro, MissingMicro)
+	var known bool
+	if j.precision, known = p.Precision.Get(); !known {
+		missing.add(MissingPrecision)
+	}
+	if j.sharding, known = p.Sharding.Get(); !known {
+		if world, ok := p.Parallel.World.Get(); ok && world == 1 {
+			j.sharding = plan.NoSharding
+		} else {
+			missing.add(MissingSharding)
+		}
+	}
+	count := func(v plan.Value[int64], name string) float64 {
+		n, ok := v.Get()
+		if !ok && name != "" {
+			assumed = append(assumed, name)
+		}
+		return float64(max(n, 1))
+	}
+	j.tensor = count(p.Parallel.Tensor, "parallel.tensor")
+	j.pipeline = count(p.Parallel.Pipeline, "parallel.pipeline")
+	j.context = count(p.Parallel.Context, "parallel.context")
+	j.expert = count(p.Parallel.Expert, "")
+	j.virtualPipeline = count(p.Parallel.VirtualPipeline, "")
+	j.accumulation = count(p.Batch.Accumulation, "batch.accumulation")
+	j.microBatches = j.accumulation
+	if n, ok := p.Parallel.PipelineMicroBatches.Get(); ok && n > 0 {
+		j.microBatches = float64(n)
+	}
+	if n, ok := p.Parallel.Data.Get(); ok && n > 0 {
+		j.data = float64(n)
+	} else {
+		j.data = 1
+		if j.sharding != plan.NoSharding && j.sharding != plan.DDP {
+			missing.add(MissingWorld)
+		}
+	}
+	j.shard = j.data
+	if n, ok := p.Parallel.ShardGroup.Get(); ok && n > 0 {
+		j.shard = float64(n)
+	}
+	if j.loss, known = p.Loss.Get(); !known {
+		missing.add(MissingLoss)
+	}
+	if j.stack, known = p.Stack.Get(); !known {
+		missing.add(MissingStack)
+	}
+	j.choices(p)
+	if rank, ok := p.LoRA.Rank.Get(); ok && rank > 0 {
+		targets, known := p.LoRA.Targets.Get()
+		if !known {
+			missing.add(MissingTargets)
+		}
+		dtype := p.LoRA.DType.Or(plan.BFloat16)
+		j.lora = &loraJob{rank: float64(rank), targets: targets, dropout: p.LoRA.Dropout.Or(0) > 0, bytes: 2, autocast: p.LoRA.Autocast.Or(false)}
+		if dtype == plan.Float32 {
+			j.lora.bytes = 4
+		}
+	}
+	if len(missing) > 0 {
+		return j, missing, assumed, nil
+	}
+	j.setModel(model)
+	return j, nil, assumed, nil
+}
+
+// choices takes over the settings that have a common default.
+func (j *job) choices(p *plan.Plan) {
+	j.sequenceParallel = p.Parallel.SequenceParallel.Or(false)
+	j.optimizer = p.Optimizer.Type.Or(plan.AdamW)
+	j.kernel = p.Optimizer.Kernel.Or(plan.Foreach)
+	j.inBackward = p.Optimizer.InBackward.Or(false)
+	j.checkpointing = p.Checkpointing.Kind.Or(plan.NoCheckpointing)
+	j.every = float64(max(p.Checkpointing.Every.Or(1), 1))
+	j.actOffload = p.Checkpointing.Offload.Or(false)
+	j.attention = p.Attention.Kernel.Or(plan.SDPA)
+	j.attnDropout = p.Attention.Dropout.Or(0) > 0
+	j.hiddenDropout = p.HiddenDropout.Or(false)
+	j.tanhPython = p.MLPActivation.Is(plan.TanhPython)
+	j.compile = p.Compile.Or(false)
+	j.fusedNorm = p.FusedNorm.Or(false)
+	j.fusedMLP = p.FusedMLP.Or(false)
+	j.quantization = p.Quantization.Kind.Or(plan.NoQuantization)
+	j.fp32Residual = p.Quantization.FP32Residual.Or(false)
+	j.savesInput = p.Quantization.LinearSavesInput.Or(false)
+	j.offloadOptimizer = p.Offload.Optimizer.Or(plan.NoOffload)
+	j.offloadParam = p.Offload.Param.Or(plan.NoOffload)
+	j.buckets = p.Buckets
+	j.fsdp = p.FSDP
+	j.expandable = p.Allocator.ExpandableSegments.Or(false)
+	j.hcclBufferMB = float64(p.Communication.HCCLBufferMB.Or(defaultHCCLBufferMB))
+}
+
+func (j *job) setModel(m *catalog.ModelSpec) {
+	j.model, j.counts = m, m.CountParameters()
+	j.hidden, j.layers, j.heads = float64(m.Hidden), float64(m.Layers), float64(m.Heads)
+	j.ffn, j.vocab, j.headDim = float64(m.FFN), float64(m.Vocab), float64(m.HeadDim)
+	j.queryDim, j.kvDim = float64(m.QueryDim()), float64(m.KVDim())
+	j.tokens = j.seq * j.micro / j.context
+	j.stageLayers = j.layers / j.pipeline
+	j.element = 2
+	if j.precision == plan.FP32 {
+		j.element = 4
+	}
+	j.local = j.localParameters()
+	j.dtypes = j.stateBytes()
+}
+
+// autocast reports whether fp32 weights are used under torch.autocast: the residual stream is then fp32.
+func (j *job) autocast() bool { return j.precision == plan.Autocast }
+
+// encoder reports whether the model is a BERT-like encoder, whose head is small.
+func (j *job) encoder() bool { return j.model.Family == "bert" || j.model.Family == "roberta" }

@@ -1,0 +1,172 @@
+package memory
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/trainvet/trainvet/configs/plan"
+)
+
+var verbose = flag.Bool("cases", false, "print every measured run")
+
+// measured is a run whose memory was published. Baseline is what the first version of the formulas gave, bytes.
+type measured struct {
+	ID         string         `json:"id"`
+	Source     string         `json:"source"`
+	Plan       map[string]any `json:"plan"`
+	Counter    string         `json:"counter"`
+	Measured   int64          `json:"measured_bytes"`
+	Confidence string         `json:"confidence"`
+	Baseline   struct {
+		Allocated, Reserved, Device int64
+		Phase                       string
+	} `json:"baseline"`
+}
+
+func loadMeasured(t testing.TB) []measured {
+	t.Helper()
+	text, err := os.ReadFile("testdata/measured.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []measured
+	if err := json.Unmarshal(text, &cases); err != nil {
+		t.Fatal(err)
+	}
+	return cases
+}
+
+// native reads the keys of a native plan from a decoded mapping.
+func native(t testing.TB, keys map[string]any) *plan.Plan {
+	t.Helper()
+	var p plan.Plan
+	read(t, &p, keys, plan.NativeKeys())
+	plan.Derive(&p)
+	return &p
+}
+
+func read(t testing.TB, p *plan.Plan, values map[string]any, keys []plan.NativeKey) {
+	t.Helper()
+	seen := 0
+	for _, key := range keys {
+		raw, ok := values[key.Key]
+		if !ok {
+			continue
+		}
+		seen++
+		if sub, ok := raw.(map[string]any); ok && key.Sub != nil {
+			read(t, p, sub, key.Sub)
+		} else if err := key.Set(p, raw); err != nil {
+			t.Fatalf("%s %v", key.Key, err)
+		}
+	}
+	if seen != len(values) {
+		t.Fatalf("unknown keys in %v", values)
+	}
+	plan.SetDefaults(p, keys)
+}
+
+// counted is what the case's counter shows.
+func counted(u *Usage, counter string) int64 {
+	switch counter {
+	case "allocated", "active":
+		return u.Peak.Bytes
+	case "reserved":
+		return u.Reserved
+	}
+	return u.Total.Bytes
+}
+
+func estimated(t testing.TB, c measured) *Usage {
+	t.Helper()
+	u, missing, err := Estimate(native(t, c.Plan))
+	if err != nil || len(missing) > 0 {
+		t.Fatalf("%s: missing %v, %v", c.ID, missing, err)
+	}
+	return u
+}
+
+// TestBaseline holds the formulas against the figures of their first version.
+func TestBaseline(t *testing.T) {
+	for _, c := range loadMeasured(t) {
+		u := estimated(t, c)
+		for _, figure := range []struct {
+			name      string
+			got, want int64
+		}{{"allocated", u.Peak.Bytes, c.Baseline.Allocated}, {"reserved", u.Reserved, c.Baseline.Reserved}, {"device", u.Total.Bytes, c.Baseline.Device}} {
+			if off := math.Abs(float64(figure.got)/float64(figure.want) - 1); off > 0.001 {
+				t.Errorf("%s: %s %d, baseline %d (%.2f %%), phase %s and %s", c.ID, figure.name, figure.got, figure.want, 100*off, u.Phase, c.Baseline.Phase)
+			}
+		}
+	}
+}
+
+// errorsOf are the signed relative errors in percent, by stack.
+func errorsOf(t testing.TB, cases []measured) map[string][]float64 {
+	groups := map[string][]float64{}
+	for _, c := range cases {
+		u := estimated(t, c)
+		e := 100 * (float64(counted(u, c.Counter))/float64(c.Measured) - 1)
+		stack, _, _ := strings.Cut(c.ID, "-")
+		for _, group := range []string{"", stack, "confidence " + c.Confidence} {
+			groups[group] = append(groups[group], e)
+		}
+		if *verbose {
+			t.Logf("%-60s %-10s %-6s measured %7.2f GiB, told %7.2f, %+6.1f %% (%s)", c.ID, c.Counter, c.Confidence, gib(c.Measured), gib(counted(u, c.Counter)), e, u.Phase)
+		}
+	}
+	return groups
+}
+
+func gib(bytes int64) float64 { return float64(bytes) / (1 << 30) }
+
+// figures are the median and 90th percentile of the absolute error, the share within 10 % and the bias, all in percent.
+func figures(errors []float64) (median, p90, within, bias float64) {
+	sizes := make([]float64, len(errors))
+	for i, e := range errors {
+		sizes[i] = math.Abs(e)
+		bias += e / float64(len(errors))
+		if sizes[i] <= 10 {
+			within += 100 / float64(len(errors))
+		}
+	}
+	slices.Sort(sizes)
+	n := len(sizes)
+	median = (sizes[(n-1)/2] + sizes[n/2]) / 2
+	return median, sizes[int(math.RoundToEven(0.9*float64(n-1)))], within, bias
+}
+
+// TestErrorBounds holds the error against measured runs.
+func TestErrorBounds(t *testing.T) {
+	groups := errorsOf(t, loadMeasured(t))
+	names := make([]string, 0, len(groups))
+	for name := range groups {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		median, p90, within, bias := figures(groups[name])
+		t.Log(fmt.Sprintf("%-20s n=%3d median %5.1f %% p90 %5.1f %% within 10 %% %3.0f %% bias %+5.1f %%", name, len(groups[name]), median, p90, within, bias))
+	}
+	median, p90, within, _ := figures(groups[""])
+	if median > 3.9 || p90 > 15.2 || within < 78 {
+		t.Errorf("median %.2f %%, p90 %.2f %%, within 10 %% %.0f %%", median, p90, within)
+	}
+}
+
+func BenchmarkEstimate(b *testing.B) {
+	p := native(b, map[string]any{"model": "meta-llama/Llama-2-7b-hf", "seq_length": 4096, "micro_batch_size": 4, "data_parallel": 8, "sharding": "fsdp1",
+		"precision": "fsdp_mixed", "activation_checkpointing": "full", "attention": "flash", "loss_kernel": "fp32_copy", "stack": "hf", "device": "A100-80GB"})
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, missing, err := Estimate(p); err != nil || missing != nil {
+			b.Fatal(missing, err)
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package memory
+
+import "github.com/trainvet/trainvet/configs/plan"
+
+// The names of the phases of a step.
+const (
+	PhaseLoss      = "loss"    // end of forward: all that is saved, and the logits
+	PhaseSegment   = "segment" // backward of the last layer, or of the last checkpointed segment
+	PhaseLastStage = "last_stage"
+	PhaseBackward  = "backward_end" // all gradients are there
+	PhaseStep      = "step"         // optimizer step
+)
+
+// Parts is a breakdown of memory, bytes.
+type Parts struct {
+	Weights     float64
+	Gathered    float64 // unsharded weights and 16-bit copies of weights
+	Gradients   float64
+	Optimizer   float64
+	Activations float64
+	Logits      float64
+	Buffers     float64 // communication buckets
+	Temporaries float64 // of the optimizer step and of single gradients
+}
+
+// Sum is the total.
+func (p Parts) Sum() float64 {
+	return p.Weights + p.Gathered + p.Gradients + p.Optimizer + p.Activations + p.Logits + p.Buffers + p.Temporaries
+}
+
+// phase is the memory that is allocated at one point of a step.
+type phase struct {
+	name  string
+	parts Parts
+}
+
+// phases gives the points at which memory can peak. The peak is the largest of them, not their sum: a sum over-predicts small
+// batches, states alone under-predict large ones.
+func (j *job) phases(s states, act activations, g gathered) []phase {
+	logits, final, cast := j.logits(), j.finalNorm(), j.castWeights()
+	persist := Parts{Weights: s.weights, Optimizer: s.optimizer}
+	gradients := j.persistentGradients(s)
+	all := s.gradients
+	if j.inBackward {
+		all = 0
+	}
+
+	loss := persist
+	loss.Gradients = gradients
+	loss.Gathered = g.root + cast
+	switch {
+	case j.sharding.Weights():
+		loss.Gathered += g.live / 2
+	case g.ddp && j.accumulation > 1:
+		loss.Buffers = g.live
+	}
+	loss.Activations = act.saved + final
+	if j.pipeline <= 1 {
+		loss.Logits = logits
+	}
+
+	segment := persist
+	segment.Gradients = gradients
+	if !j.inBackward {
+		segment.Gradients = max(gradients, s.gradients/max(j.layers, 1))
+	}
+	segment.Gathered = g.root + cast
+	segment.addLive(j, g.live)
+	segment.Activations = act.saved + act.segment + final/2
+
+	backward := persist
+	backward.Gradients = all
+	backward.Temporaries = j.embeddingGradient()
+	if j.sharding.FSDP() {
+		backward.Gathered = g.root
+	}
+	if !j.sharding.Weights() {
+		backward.Buffers = g.live
+	}
+	backward.Activations = act.boundary + act.segment/2
+
+	step := persist
+	step.Gradients = all
+	if !j.inBackward {
+		step.Temporaries = j.stepTemporaries()
+	}
+	if g.ddp {
+		step.Buffers = g.live
+	}
+
+	phases := []phase{{PhaseLoss, loss}, {PhaseSegment, segment}, {PhaseBackward, backward}, {PhaseStep, step}}
+	if j.pipeline > 1 {
+		phases = append(phases, phase{PhaseLastStage, j.lastStage(s, act, logits, gradients)})
+	}
+	return phases
+}
+
+func (p *Parts) addLive(j *job, live float64) {
+	if j.sharding.Weights() {
+		p.Gathered += live
+	} else {
+		p.Buffers += live
+	}
+}
+
+// lastStage is the last pipeline stage: one micro-batch in flight, but the logits.
+func (j *job) lastStage(s states, act activations, logits, gradients float64) Parts {
+	share := (j.local.body + j.local.head) / j.local.all
+	perLayer := act.layer
+	if j.checkpointing == plan.Full {
+		perLayer = act.boundary
+	}
+	return Parts{Weights: share * s.weights, Optimizer: share * s.optimizer, Gradients: gradients, Activations: j.stageLayers * perLayer, Logits: logits}
+}
+
+// persistentGradients are gradients that exist during forward: those of earlier micro-batches under accumulation, and always
+// where they live in buffers of their own (Megatron, DeepSpeed's BF16_Optimizer).
+func (j *job) persistentGradients(s states) float64 {
+	switch {
+	case j.inBackward:
+		return 0
+	case j.accumulation > 1, j.precision == plan.MegatronMixed, j.precision == plan.DeepSpeedBF16Optimizer:
+		return s.gradients
+	}
+	return 0
+}
