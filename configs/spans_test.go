@@ -19,6 +19,8 @@ var update = flag.Bool("update", false, "rewrite the expected sections of testda
 func read(name string, text []byte) []*Tree {
 	f := &source.File{Path: name, Kind: source.KindOf(name, text), Text: text, Raw: text}
 	switch f.Kind {
+	case source.YAML:
+		return ParseYAML(f)
 	case source.JSON:
 		return []*Tree{ParseJSON(f)}
 	}
