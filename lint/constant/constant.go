@@ -3,8 +3,10 @@ package constant
 
 import (
 	"fmt"
+	"math"
 	"math/big"
 	"strconv"
+	"strings"
 )
 
 // Kind is the type of a constant. The zero Value is None.
@@ -116,19 +118,15 @@ func (v Value) Truth() bool {
 	return true
 }
 
-// Equal reports whether Python's == holds between the two.
+// Equal reports whether Python's == holds between the two. An integer and a float are compared exactly.
 func (v Value) Equal(w Value) bool {
-	if a, ok := v.Number(); ok {
-		b, ok := w.Number()
-		if v.kind == Int && w.kind == Int {
-			return v.i.Cmp(w.i) == 0
-		}
-		return ok && a == b
+	if order, ok := compare(v, w); ok {
+		return order == 0
 	}
-	return v.kind == w.kind && v.s == w.s
+	return v.kind == w.kind && v.kind != Float && v.s == w.s
 }
 
-// String is the constant as Python's repr would show it, nearly.
+// String is the constant as Python's repr shows it, but for quotes, which are always double.
 func (v Value) String() string {
 	switch v.kind {
 	case Bool:
@@ -139,7 +137,7 @@ func (v Value) String() string {
 	case Int:
 		return v.i.String()
 	case Float:
-		return strconv.FormatFloat(v.f, 'g', -1, 64)
+		return formatFloat(v.f)
 	case String:
 		return strconv.Quote(v.s)
 	case Bytes:
@@ -148,4 +146,22 @@ func (v Value) String() string {
 		return "..."
 	}
 	return "None"
+}
+
+// formatFloat is Python's repr of a float: the shortest digits that read back, with an exponent below 1e-4 and from 1e16.
+func formatFloat(f float64) string {
+	switch {
+	case math.IsNaN(f):
+		return "nan"
+	case math.IsInf(f, 0):
+		return strings.TrimPrefix(strings.ToLower(strconv.FormatFloat(f, 'g', -1, 64)), "+")
+	}
+	if a := math.Abs(f); a != 0 && (a < 1e-4 || a >= 1e16) {
+		return strconv.FormatFloat(f, 'e', -1, 64)
+	}
+	s := strconv.FormatFloat(f, 'f', -1, 64)
+	if !strings.Contains(s, ".") {
+		s += ".0"
+	}
+	return s
 }
