@@ -35,7 +35,7 @@ type yamlReader struct {
 	errors  []Error
 
 	last    struct{ line, column, offset int } // of the offset computed last: columns count runes
-	opaque  []source.Span                      // scalars, in which no comment begins
+	opaque  []source.Span                      // quoted and block scalars, in which no comment begins
 	reach   int                                // end of what is converted
 	made    map[*yaml.Node]*Node               // anchored values; nil while one is being made
 	sizes   map[*Node]int                      // values below an anchored one
@@ -316,6 +316,9 @@ func (r *yamlReader) merge(v *Node, at source.Place) []Item {
 
 func (r *yamlReader) scalar(n *Node, y *yaml.Node, start int) {
 	n.Kind, n.Raw = Scalar, y.Value
+	if start+1 < len(r.text) && r.text[start] == '!' && isBlankAt(r.text, start+1) > 0 {
+		n.Tag = "!" // text, whatever it looks like
+	}
 	start = r.properties(start)
 	end, body := start, start
 	switch {
@@ -333,7 +336,7 @@ func (r *yamlReader) scalar(n *Node, y *yaml.Node, start int) {
 	}
 	n.At = r.place(start, end)
 	r.reach = max(r.reach, end)
-	if end > body {
+	if end > body && n.Style != Plain {
 		r.opaque = append(r.opaque, source.Span{Start: uint32(body), End: uint32(end)})
 	}
 	if r.isFilled(n.At.Span) {

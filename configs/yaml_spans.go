@@ -163,7 +163,8 @@ func (r *yamlReader) flowEnd(i int) int {
 	return len(r.text)
 }
 
-// comments finds every comment: a # after a blank, outside of scalars and of what could not be read.
+// comments finds every comment: a # after a blank, outside of quoted and block scalars and of what could not be read.
+// It finds tabs there as well, which YAML allows and the loaders that are used do not.
 func (r *yamlReader) comments() []source.Span {
 	sort.Slice(r.opaque, func(i, j int) bool { return r.opaque[i].Start < r.opaque[j].Start })
 	found := r.lostComments()
@@ -175,6 +176,10 @@ func (r *yamlReader) comments() []source.Span {
 		if next < len(r.opaque) && int(r.opaque[next].Start) <= i {
 			i = int(r.opaque[next].End) - 1
 			continue
+		}
+		if r.text[i] == '\t' {
+			r.fault(r.place(i, i+1), &Fix{"Write a space", source.Span{Start: uint32(i), End: uint32(i + 1)}, " "},
+				"a tab outside of quotes; Python's YAML loaders take only spaces")
 		}
 		if r.text[i] == '#' && r.commentMayBegin(i) {
 			end := i

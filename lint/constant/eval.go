@@ -190,18 +190,19 @@ func ParseNumber(s string) (Value, bool) {
 
 // underscoresFit reports whether each _ stands between two digits, or after the prefix of a base.
 func underscoresFit(s string) bool {
+	hex := len(s) > 1 && (s[1] == 'x' || s[1] == 'X')
 	for i := range len(s) {
 		if s[i] != '_' {
 			continue
 		}
 		based := i == 2 && s[0] == '0' && strings.IndexByte("xXoObB", s[1]) >= 0
-		if i == 0 || i+1 == len(s) || !isHex(s[i+1]) || !based && !isHex(s[i-1]) {
+		if i == 0 || i+1 == len(s) || !isDigit(s[i+1], hex) || !based && !isDigit(s[i-1], hex) {
 			return false
 		}
 	}
 	return true
 }
 
-func isHex(c byte) bool {
-	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
+func isDigit(c byte, hex bool) bool {
+	return c >= '0' && c <= '9' || hex && (c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F')
 }
