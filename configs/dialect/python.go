@@ -1,0 +1,123 @@
+package dialect
+
+import "github.com/trainvet/trainvet/configs"
+
+// NanoGPT is the config .py of nanoGPT: assignments that its train.py executes.
+var NanoGPT = &Dialect{
+	Name:    "nanogpt-py",
+	Title:   "nanoGPT config",
+	Version: "nanoGPT",
+	Batch:   Divides,
+
+	recognise: func(d doc) bool {
+		return d.format == configs.Python && d.hasAny("n_layer", "n_head", "n_embd", "block_size") &&
+			d.hasAny("gradient_accumulation_steps", "max_iters") && d.count("block_size", "n_layer", "n_head", "n_embd",
+			"gradient_accumulation_steps", "max_iters", "batch_size", "learning_rate", "lr_decay_iters", "warmup_iters") >= 3
+	},
+
+	table: []entry{
+		{field: "model.hidden", keys: paths("n_embd"), absent: 768},
+		{field: "model.layers", keys: paths("n_layer"), absent: 12},
+		{field: "model.heads", keys: paths("n_head"), absent: 12},
+		{field: "model.tied", absent: true},
+		{field: "model.family", absent: "gpt2"},
+		{field: "batch.seq_length", keys: paths("block_size"), absent: 1024},
+		{field: "batch.micro", keys: paths("batch_size"), absent: 12},
+		{field: "parallel.tensor", absent: 1},
+		{field: "parallel.pipeline", absent: 1},
+		{field: "parallel.context", absent: 1},
+		{field: "sharding", absent: "ddp"},
+		{field: "dtype.compute", keys: paths("dtype"), read: dtype, absent: "bf16"},
+		{field: "dtype.params", absent: "fp32"},
+		{field: "optimizer.type", absent: "adamw"},
+		{field: "optimizer.kernel", absent: "fused"},
+		{field: "optimizer.lr", keys: paths("learning_rate"), absent: 6e-4},
+		{field: "optimizer.min_lr", keys: paths("min_lr"), absent: 6e-5},
+		{field: "optimizer.weight_decay", keys: paths("weight_decay"), absent: 0.1},
+		{field: "optimizer.beta1", keys: paths("beta1"), absent: 0.9},
+		{field: "optimizer.beta2", keys: paths("beta2"), absent: 0.95},
+		{field: "optimizer.clip", keys: paths("grad_clip"), absent: 1.0},
+		{field: "schedule.type", absent: "cosine"},
+		{field: "schedule.warmup", keys: paths("warmup_iters"), absent: 2000},
+		{field: "schedule.warmup_unit", absent: "optimizer"},
+		{field: "schedule.total_steps", keys: paths("max_iters"), absent: 600000},
+		{field: "checkpointing.kind", absent: "none"},
+		{field: "compile", keys: paths("compile"), absent: true},
+		{field: "lora.rank", absent: 0},
+		{field: "quantization.kind", absent: "none"},
+	},
+	after: func(r *reader) {
+		// gradient_accumulation_steps counts over all ranks: each does its share of them.
+		accumulation, micro := r.find("gradient_accumulation_steps"), r.find("batch_size")
+		n, ok := r.integer(accumulation)
+		if accumulation.state == absent {
+			n, ok = 40, true
+		}
+		if each, ok2 := r.plan.Batch.Micro.Get(); ok && ok2 {
+			r.derive("batch.global", n*each, "gradient_accumulation_steps * batch_size, over all ranks", accumulation, micro)
+		}
+	},
+}
+
+// XTuner is the config .py of XTuner, in mmengine's way.
+var XTuner = &Dialect{
+	Name:    "xtuner-py",
+	Title:   "XTuner config",
+	Version: "XTuner 0.1",
+	Batch:   Computed,
+
+	recognise: func(d doc) bool {
+		return d.format == configs.Python && d.has("accumulative_counts") && d.hasAny("max_norm", "optim_type", "batch_size", "optim_wrapper")
+	},
+
+	table: []entry{
+		{field: "model.name", keys: paths("pretrained_model_name_or_path")},
+		{field: "batch.seq_length", keys: paths("max_length"), absent: 2048},
+		{field: "batch.micro", keys: paths("batch_size"), absent: 1},
+		{field: "batch.accumulation", keys: paths("accumulative_counts")},
+		{field: "parallel.tensor", absent: 1},
+		{field: "parallel.pipeline", absent: 1},
+		{field: "parallel.context", keys: paths("sequence_parallel_size"), absent: 1},
+		{field: "dtype.compute", keys: paths("optim_wrapper.dtype"), read: dtype, absent: "fp16"},
+		{field: "optimizer.lr", keys: paths("lr"), absent: 2e-4},
+		{field: "optimizer.weight_decay", keys: paths("weight_decay")},
+		{field: "optimizer.clip", keys: paths("max_norm"), absent: 1.0},
+		{field: "schedule.warmup_ratio", keys: paths("warmup_ratio"), absent: 0.03},
+		{field: "schedule.epochs", keys: paths("max_epochs")},
+		{field: "schedule.total_steps", keys: paths("max_iters")},
+		{field: "stack", absent: "hf"},
+	},
+	after: func(r *reader) {
+		f := r.find("use_activation_checkpointing")
+		if f.state == absent {
+			r.assume("checkpointing.kind", "full")
+		} else {
+			r.checkpointingSwitch("use_activation_checkpointing")
+		}
+	},
+}
+
+// PEFTAdapter is the adapter_config.json of PEFT.
+var PEFTAdapter = &Dialect{
+	Name:    "peft-adapter",
+	Title:   "PEFT adapter config",
+	Version: "PEFT",
+	Loader:  configs.LoaderYAML11,
+
+	recognise: func(d doc) bool {
+		return d.has("peft_type") && d.hasAny("r", "lora_alpha", "target_modules", "base_model_name_or_path")
+	},
+
+	table: []entry{
+		{field: "model.name", keys: paths("base_model_name_or_path")},
+		{field: "lora.alpha", keys: paths("lora_alpha")},
+		{field: "lora.dropout", keys: paths("lora_dropout"), absent: 0},
+	},
+	after: func(r *reader) {
+		if kind := r.find("peft_type"); r.text(kind) == "lora" {
+			rank := entry{field: "lora.rank", keys: paths("r"), absent: 8}
+			r.apply(&rank)
+			r.targets("target_modules")
+		}
+	},
+}
