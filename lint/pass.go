@@ -1,0 +1,65 @@
+package lint
+
+import (
+	"fmt"
+
+	"github.com/trainvet/trainvet/lint/source"
+	"github.com/trainvet/trainvet/lint/workspace"
+)
+
+// Pass is one rule at work on one file. Its View answers what the project says; there is no other way to files.
+type Pass struct {
+	*workspace.View
+	Rule    *Rule
+	options map[string]any
+	found   []*Diagnostic
+}
+
+// NewPass prepares a rule for work. Options hold what the settings say; what they leave out has its default.
+func NewPass(view *workspace.View, rule *Rule, options map[string]any) *Pass {
+	return &Pass{View: view, Rule: rule, options: options}
+}
+
+// Report takes a finding. What it gives back may still be added to.
+func (p *Pass) Report(d Diagnostic) *Diagnostic {
+	p.found = append(p.found, &d)
+	return &d
+}
+
+// Reportf takes a finding of the rule's own severity.
+func (p *Pass) Reportf(at source.Place, format string, args ...any) *Diagnostic {
+	return p.Report(Diagnostic{At: at, Message: fmt.Sprintf(format, args...)})
+}
+
+// Findings are the findings so far, each with its severity.
+func (p *Pass) Findings() []Diagnostic {
+	findings := make([]Diagnostic, len(p.found))
+	for i, d := range p.found {
+		findings[i] = *d
+		if d.Severity == RuleSeverity {
+			findings[i].Severity = p.Rule.Severity
+		}
+	}
+	return findings
+}
+
+// Each visits the findings so far; they may be changed.
+func (p *Pass) Each(visit func(*Diagnostic)) {
+	for _, d := range p.found {
+		visit(d)
+	}
+}
+
+// OptionOf is the value of an option of the rule that is at work. It panics for an option that the rule does not declare,
+// or declares with another type.
+func OptionOf[T string | bool | int64 | float64 | []string](p *Pass, name string) T {
+	if value, given := p.options[name]; given {
+		return value.(T)
+	}
+	for _, option := range p.Rule.Options {
+		if option.Name == name {
+			return option.Default.(T)
+		}
+	}
+	panic(fmt.Sprintf("rule %s declares no option %q", p.Rule.Name, name))
+}
