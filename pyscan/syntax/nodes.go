@@ -163,6 +163,8 @@ type FunctionDef struct {
 	Decorators []Expr
 	Returns    Expr
 	TypeParams []*TypeParam
+
+	decoratorsAt uint32 // the first `@`, or where the statement starts
 }
 
 // ClassDef is a class statement.
@@ -175,6 +177,8 @@ type ClassDef struct {
 	Body       []Stmt
 	Decorators []Expr
 	TypeParams []*TypeParam
+
+	decoratorsAt uint32
 }
 
 // Return is `return value`.
@@ -504,6 +508,8 @@ type FormattedValue struct {
 type JoinedStr struct {
 	Base
 	Values []Expr
+
+	folded bool // a format specification that CPython makes a plain Constant (it was cut at \N{...})
 }
 
 // Interpolation is a replacement field of a t-string; Str is the text of the expression.
@@ -526,7 +532,7 @@ type TemplateStr struct {
 type Constant struct {
 	Base
 	Kind  ConstantKind
-	U     bool // a str with the prefix u
+	U     bool // a str with the prefix u (not U, as in CPython)
 	Text  string
 	Float float64 // value of a float; imaginary part of a complex
 }
