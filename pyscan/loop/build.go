@@ -1,0 +1,365 @@
+package loop
+
+import (
+	"github.com/trainvet/trainvet/lint/source"
+	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/syntax"
+)
+
+// Limits of splicing: how deep calls are followed, and how many statements one outermost loop may bring together.
+const (
+	maxSplice     = 5
+	maxStatements = 6000
+)
+
+// builder walks one function, and the functions it calls, in program order.
+type builder struct {
+	link     Linker
+	scope    *pyscan.Scope
+	frame    *pyscan.Frame
+	loop     *Loop
+	guard    Guard
+	contexts []Context
+	via      []source.Place
+	active   []*pyscan.Scope // functions being spliced
+	order    *int
+	budget   *int
+}
+
+// Find gives the outermost loops of a module that matter to training, in order: each loop of the program in which gradients are
+// computed or a named event happens, and the functions that a framework runs once a micro-batch.
+func Find(m *pyscan.Module, link Linker) []*Loop {
+	var loops []*Loop
+	m.Scopes(func(scope *pyscan.Scope) {
+		if scope.Kind == pyscan.ClassScope || scope.Kind == pyscan.LambdaScope || !interesting(scope) {
+			return
+		}
+		hook := framework(scope, link)
+		root := build(scope, link)
+		classify(root)
+		for _, item := range root.Items {
+			if item.Loop != nil && matters(item.Loop) {
+				loops = append(loops, item.Loop)
+			}
+		}
+		switch {
+		case hook != "":
+			root.Framework, root.Micro = hook, pyscan.Yes
+			loops = append(loops, root)
+		case scope.Kind == pyscan.FuncScope && direct(root, Backward) && !link.HasCallers(scope):
+			root.Framework, root.Micro = "caller", pyscan.Maybe
+			loops = append(loops, root)
+		}
+	})
+	return loops
+}
+
+func matters(l *Loop) bool {
+	found := false
+	l.all(func(e *Event, _ *Loop) bool {
+		found = e.Kind != Other
+		return !found
+	})
+	return found
+}
+
+func direct(l *Loop, kind Kind) bool {
+	for _, item := range l.Items {
+		if item.Event != nil && item.Event.Kind == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// classify says for a loop and its inner loops whether one iteration is one micro-batch: backward runs in it and not in a
+// loop inside it, and forward runs in it too or the loss comes from outside.
+func classify(l *Loop) {
+	if l.Micro != pyscan.Yes {
+		l.Micro = pyscan.Truly(direct(l, Backward))
+	}
+	for _, item := range l.Items {
+		if item.Loop != nil {
+			classify(item.Loop)
+		}
+	}
+}
+
+func build(scope *pyscan.Scope, link Linker) *Loop {
+	order, budget := 0, maxStatements
+	root := &Loop{Scope: scope, At: place(scope, scope.Node)}
+	b := &builder{link: link, scope: scope, loop: root, order: &order, budget: &budget, active: []*pyscan.Scope{scope}}
+	b.contexts = b.decorators(scope)
+	b.block(scope.Body())
+	return root
+}
+
+func place(scope *pyscan.Scope, node syntax.Node) source.Place {
+	if node == nil {
+		return source.Place{Path: scope.Module.File.Path}
+	}
+	return scope.Module.File.At(node.Span())
+}
+
+// decorators gives the contexts that decorators of a function put around its body: @torch.no_grad().
+func (b *builder) decorators(scope *pyscan.Scope) []Context {
+	contexts := b.contexts
+	if def := scope.Function(); def != nil && scope.Parent != nil {
+		for _, d := range def.Decorators {
+			value := b.link.Eval(scope.Parent, nil, d)
+			if kind := contextKind(b.link, value); kind == NoGradContext || kind == AutocastContext {
+				contexts = append(contexts[:len(contexts):len(contexts)], Context{Expr: d, Values: []pyscan.Value{value}, Scope: scope.Parent, Kind: kind})
+			}
+		}
+	}
+	return contexts
+}
+
+// block walks statements. After a branch that leaves the block, the rest runs only when that branch was not taken.
+func (b *builder) block(body []syntax.Stmt) {
+	guard := b.guard
+	for _, stmt := range body {
+		if *b.budget--; *b.budget < 0 {
+			break
+		}
+		b.stmt(stmt)
+		if s, ok := stmt.(*syntax.If); ok {
+			switch {
+			case leaves(s.Body) && !leaves(s.OrElse):
+				b.guard = b.guard.With(b.conditions(s.Test, true, 0)...)
+			case len(s.OrElse) > 0 && leaves(s.OrElse) && !leaves(s.Body):
+				b.guard = b.guard.With(b.conditions(s.Test, false, 0)...)
+			}
+		}
+	}
+	b.guard = guard
+}
+
+// leaves reports whether a block always ends in continue, break, return or raise.
+func leaves(body []syntax.Stmt) bool {
+	if len(body) == 0 {
+		return false
+	}
+	switch s := body[len(body)-1].(type) {
+	case *syntax.Continue, *syntax.Break, *syntax.Return, *syntax.Raise:
+		return true
+	case *syntax.If:
+		return leaves(s.Body) && leaves(s.OrElse)
+	case *syntax.With:
+		return leaves(s.Body)
+	}
+	return false
+}
+
+func (b *builder) under(conds []Cond, run func()) {
+	guard := b.guard
+	b.guard = guard.With(conds...)
+	run()
+	b.guard = guard
+}
+
+func (b *builder) stmt(stmt syntax.Stmt) {
+	switch s := stmt.(type) {
+	case *syntax.If:
+		b.expr(s.Test)
+		b.under(b.conditions(s.Test, false, 0), func() { b.block(s.Body) })
+		if len(s.OrElse) > 0 {
+			b.under(b.conditions(s.Test, true, 0), func() { b.block(s.OrElse) })
+		}
+	case *syntax.For:
+		b.expr(s.Iter)
+		b.inner(s, nil, s.Body)
+		b.block(s.OrElse)
+	case *syntax.While:
+		b.inner(s, s.Test, s.Body)
+		b.block(s.OrElse)
+	case *syntax.With:
+		contexts := b.contexts
+		for _, item := range s.Items {
+			b.expr(item.Context)
+			b.contexts = append(b.contexts[:len(b.contexts):len(b.contexts)], b.context(item.Context)...)
+		}
+		b.block(s.Body)
+		b.contexts = contexts
+	case *syntax.Try:
+		b.block(s.Body)
+		for _, h := range s.Handlers {
+			b.under([]Cond{{Kind: Exception, Expr: h.Type, Scope: b.scope, Frame: b.frame}}, func() { b.block(h.Body) })
+		}
+		b.block(s.OrElse)
+		b.block(s.Final)
+	case *syntax.Match:
+		b.expr(s.Subject)
+		for _, c := range s.Cases {
+			b.under([]Cond{{Kind: UnknownCond, Expr: s.Subject, Scope: b.scope, Frame: b.frame}}, func() { b.block(c.Body) })
+		}
+	case *syntax.FunctionDef, *syntax.ClassDef:
+	case *syntax.Assign:
+		b.expr(s.Value)
+		for _, target := range s.Targets {
+			b.store(target, s.Value, s)
+		}
+	case *syntax.AugAssign:
+		b.expr(s.Value)
+		b.augment(s)
+	case *syntax.AnnAssign:
+		if s.Value != nil {
+			b.expr(s.Value)
+			b.store(s.Target, s.Value, s)
+		}
+	default:
+		b.children(stmt)
+	}
+}
+
+// children walks the expressions of a simple statement.
+func (b *builder) children(node syntax.Node) {
+	syntax.Inspect(node, func(n syntax.Node) bool {
+		if e, ok := n.(syntax.Expr); ok && n != node {
+			b.expr(e)
+			return false
+		}
+		return true
+	})
+}
+
+func (b *builder) inner(node syntax.Stmt, test syntax.Expr, body []syntax.Stmt) {
+	*b.order++
+	l := &Loop{Node: node, Scope: b.scope, Frame: b.frame, Outer: b.loop, Guard: b.guard, Contexts: b.contexts, At: place(b.scope, node), Via: b.via, Order: *b.order}
+	b.loop.Items = append(b.loop.Items, Item{Loop: l})
+	guard, outer := b.guard, b.loop
+	b.guard, b.loop = nil, l
+	if test != nil {
+		b.expr(test)
+	}
+	b.block(body)
+	b.guard, b.loop = guard, outer
+}
+
+// expr walks an expression in order of evaluation: operands before the call they feed.
+func (b *builder) expr(e syntax.Expr) {
+	switch e := e.(type) {
+	case nil, *syntax.Name, *syntax.Constant:
+	case *syntax.Attribute:
+		b.expr(e.Value)
+	case *syntax.Lambda:
+	case *syntax.BoolOp:
+		guard := b.guard
+		for _, value := range e.Values {
+			b.expr(value)
+			b.guard = b.guard.With(b.conditions(value, e.Op == syntax.Or, 0)...)
+		}
+		b.guard = guard
+	case *syntax.IfExp:
+		b.expr(e.Test)
+		b.under(b.conditions(e.Test, false, 0), func() { b.expr(e.Body) })
+		b.under(b.conditions(e.Test, true, 0), func() { b.expr(e.OrElse) })
+	case *syntax.Comp:
+		b.comprehension(e)
+	case *syntax.Call:
+		b.expr(e.Func)
+		for _, arg := range e.Args {
+			b.expr(arg)
+		}
+		for _, k := range e.Keywords {
+			b.expr(k.Value)
+		}
+		b.call(e)
+	default:
+		b.children(e)
+	}
+}
+
+// comprehension is a loop too: `[step(b) for b in loader]`.
+func (b *builder) comprehension(c *syntax.Comp) {
+	if !hasCall(c.Elt) && (c.Value == nil || !hasCall(c.Value)) {
+		for _, g := range c.Generators {
+			b.expr(g.Iter)
+		}
+		return
+	}
+	*b.order++
+	l := &Loop{Scope: b.scope, Frame: b.frame, Outer: b.loop, Guard: b.guard, Contexts: b.contexts, At: place(b.scope, c), Via: b.via, Order: *b.order}
+	outer, guard := b.loop, b.guard
+	for _, g := range c.Generators {
+		b.expr(g.Iter)
+	}
+	b.loop, b.guard = l, nil
+	b.expr(c.Elt)
+	b.expr(c.Value)
+	b.loop, b.guard = outer, guard
+	if len(l.Items) > 0 && matters(l) {
+		b.loop.Items = append(b.loop.Items, Item{Loop: l})
+	}
+}
+
+func hasCall(e syntax.Expr) bool {
+	found := false
+	syntax.Inspect(e, func(n syntax.Node) bool {
+		_, call := n.(*syntax.Call)
+		found = found || call
+		return !found
+	})
+	return found
+}
+
+func (b *builder) emit(e *Event) *Event {
+	*b.order++
+	e.Scope, e.Frame, e.Guard, e.Contexts, e.Via, e.Order = b.scope, b.frame, b.guard, b.contexts, b.via, *b.order
+	e.At = place(b.scope, e.Node)
+	b.loop.Items = append(b.loop.Items, Item{Event: e})
+	return e
+}
+
+// call records what a call is, and splices in the project function that it runs.
+func (b *builder) call(call *syntax.Call) {
+	callee := b.link.Eval(b.scope, b.frame, call.Func)
+	event, known := b.recognise(call, callee)
+	if known {
+		b.emit(event)
+		if event.Kind != Forward {
+			return
+		}
+	}
+	for _, one := range alternatives(b.link.Expand(callee)) {
+		f := b.link.Called(b.unwrap(one))
+		if f == nil || f.Scope.Kind == pyscan.LambdaScope && f.Scope.Node == nil {
+			continue
+		}
+		b.splice(f, call)
+		return // one alternative stands for all: the others would double the events
+	}
+}
+
+func alternatives(value pyscan.Value) []pyscan.Value {
+	if union, ok := value.(*pyscan.Union); ok {
+		return union.Alternatives
+	}
+	return []pyscan.Value{value}
+}
+
+// splice walks the body of a called function in place of the call.
+func (b *builder) splice(f *pyscan.Func, call *syntax.Call) {
+	if len(b.via) >= maxSplice {
+		return
+	}
+	for _, active := range b.active {
+		if active == f.Scope {
+			return
+		}
+	}
+	frame := b.link.Enter(f, call, b.scope, b.frame)
+	if frame == nil {
+		return
+	}
+	inner := *b
+	inner.scope, inner.frame = f.Scope, frame
+	inner.via = append(b.via[:len(b.via):len(b.via)], place(b.scope, call))
+	inner.active = append(b.active[:len(b.active):len(b.active)], f.Scope)
+	inner.contexts = inner.decorators(f.Scope)
+	if lambda, ok := f.Scope.Node.(*syntax.Lambda); ok {
+		inner.expr(lambda.Body)
+		return
+	}
+	inner.block(f.Scope.Body())
+}

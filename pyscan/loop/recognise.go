@@ -1,0 +1,544 @@
+package loop
+
+import (
+	"strings"
+
+	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/syntax"
+)
+
+// interestingNames are the attribute and function names without which a function cannot hold an event that any rule asks
+// for; it is the cheap test before a function is modelled.
+var interestingNames = map[string]bool{"backward": true, "manual_backward": true, "step": true, "zero_grad": true, "empty_cache": true, "clip_grad_norm_": true,
+	"clip_grad_value_": true, "clip_grad_norm": true, "unscale_": true, "no_sync": true, "set_epoch": true, "collect": true, "item": true, "require_backward_grad_sync": true,
+	"set_requires_gradient_sync": true, "set_is_last_backward": true, "no_backward_sync": true, "accumulate": true, "all_reduce": true, "barrier": true,
+	"release_memory": true, "clear_device_cache": true, "training_step": true, "compute_loss": true, "train_step": true, "set_requires_all_reduce": true,
+	"optimizer_step": true, "ipc_collect": true, "torch_gc": true, "step_update": true}
+
+func interesting(scope *pyscan.Scope) bool {
+	found := false
+	for _, stmt := range scope.Body() {
+		syntax.Inspect(stmt, func(n syntax.Node) bool {
+			switch n := n.(type) {
+			case *syntax.FunctionDef, *syntax.ClassDef:
+				return false
+			case *syntax.For, *syntax.While: // a loop may call what is interesting
+				found = true
+			case *syntax.Attribute:
+				found = found || interestingNames[n.Attr]
+			case *syntax.Name:
+				found = found || interestingNames[n.ID]
+			}
+			return !found
+		})
+	}
+	return found
+}
+
+// hooks are methods that a framework runs once a micro-batch or step, by the library class they belong to.
+var hooks = map[string]map[string]string{
+	"training_step":            {"transformers.Trainer": "transformers.Trainer", "transformers.Seq2SeqTrainer": "transformers.Trainer", "trl.SFTTrainer": "transformers.Trainer", "pytorch_lightning.LightningModule": "Lightning"},
+	"compute_loss":             {"transformers.Trainer": "transformers.Trainer", "transformers.Seq2SeqTrainer": "transformers.Trainer", "trl.SFTTrainer": "transformers.Trainer"},
+	"on_step_end":              {"transformers.TrainerCallback": "transformers.Trainer"},
+	"on_substep_end":           {"transformers.TrainerCallback": "transformers.Trainer"},
+	"on_step_begin":            {"transformers.TrainerCallback": "transformers.Trainer"},
+	"on_train_batch_end":       {"pytorch_lightning.Callback": "Lightning", "pytorch_lightning.LightningModule": "Lightning", "pytorch_lightning.callbacks.Callback": "Lightning"},
+	"on_train_batch_start":     {"pytorch_lightning.Callback": "Lightning", "pytorch_lightning.LightningModule": "Lightning", "pytorch_lightning.callbacks.Callback": "Lightning"},
+	"on_before_zero_grad":      {"pytorch_lightning.Callback": "Lightning", "pytorch_lightning.LightningModule": "Lightning", "pytorch_lightning.callbacks.Callback": "Lightning"},
+	"on_before_backward":       {"pytorch_lightning.Callback": "Lightning", "pytorch_lightning.LightningModule": "Lightning", "pytorch_lightning.callbacks.Callback": "Lightning"},
+	"on_after_backward":        {"pytorch_lightning.Callback": "Lightning", "pytorch_lightning.LightningModule": "Lightning", "pytorch_lightning.callbacks.Callback": "Lightning"},
+	"on_before_optimizer_step": {"pytorch_lightning.Callback": "Lightning", "pytorch_lightning.LightningModule": "Lightning", "pytorch_lightning.callbacks.Callback": "Lightning"},
+	"forward":                  {"torch.nn.Module": "module", "pytorch_lightning.LightningModule": "module"},
+}
+
+// framework names who runs a method once a micro-batch, or "".
+func framework(scope *pyscan.Scope, link Linker) string {
+	owners := hooks[scope.Name]
+	class := scope.EnclosingClass()
+	if owners == nil || class == nil {
+		return ""
+	}
+	value := &pyscan.Class{Origin: pyscan.From(class.Module, class.Node), Scope: class}
+	for owner, runner := range owners {
+		if link.Derives(value, owner) == pyscan.Yes {
+			return runner
+		}
+	}
+	return ""
+}
+
+var emptyCaches = map[string]bool{"torch.cuda.empty_cache": true, "torch.npu.empty_cache": true, "torch.xpu.empty_cache": true, "torch.mps.empty_cache": true,
+	"torch.mlu.empty_cache": true, "torch.musa.empty_cache": true, "torch.accelerator.empty_cache": true, "accelerate.utils.release_memory": true,
+	"accelerate.utils.memory.release_memory": true, "accelerate.utils.clear_device_cache": true, "accelerate.utils.memory.clear_device_cache": true, "torch.cuda.caching_allocator_delete": false}
+
+var collectives = map[string]bool{"all_reduce": true, "all_gather": true, "all_gather_object": true, "all_gather_into_tensor": true, "broadcast": true, "broadcast_object_list": true,
+	"barrier": true, "reduce": true, "reduce_scatter": true, "reduce_scatter_tensor": true, "gather": true, "gather_object": true, "scatter": true, "monitored_barrier": true}
+
+// recognise says which event a call is; known is false for a call of no kind.
+func (b *builder) recognise(call *syntax.Call, callee pyscan.Value) (event *Event, known bool) {
+	event = &Event{Node: call, Call: call, On: callee}
+	name := b.link.ExternalName(callee)
+	attr, method := call.Func.(*syntax.Attribute)
+	if method {
+		event.Receiver = attr.Value
+		event.On = b.link.Expand(b.link.Eval(b.scope, b.frame, attr.Value))
+	}
+	switch {
+	case emptyCaches[name]:
+		event.Kind = EmptyCache
+		return event, true
+	case name == "gc.collect":
+		event.Kind = Collect
+		return event, true
+	case name == "torch.nn.utils.clip_grad_norm_", name == "torch.nn.utils.clip_grad_value_", name == "torch.nn.utils.clip_grad_norm":
+		event.Kind = Clip
+		return event, true
+	case name == "torch.autograd.backward":
+		event.Kind = Backward
+		if len(call.Args) > 0 {
+			event.Loss = call.Args[0]
+		}
+		return event, true
+	case strings.HasPrefix(name, "torch.distributed.") && collectives[lastPart(name)]:
+		event.Kind = Collective
+		return event, true
+	case name == "torch._foreach_div_", name == "torch._foreach_mul_":
+		event.Kind = GradDivide
+		return event, true
+	}
+	if method {
+		if b.projectMethod(callee) {
+			return event, b.isModel(event, call.Func)
+		}
+		if kind := b.method(event, attr.Attr); kind != Other {
+			event.Kind = kind
+			return event, true
+		}
+	}
+	if !method { // ctx() where ctx is model.no_sync, perhaps under a condition; getattr(model, "no_sync", nullcontext)()
+		for _, one := range alternatives(callee) {
+			if member, ok := one.(*pyscan.Member); ok && (member.Name == "no_sync" || member.Name == "no_backward_sync") {
+				event.Kind, event.On = NoSync, b.link.Expand(member.Base)
+				if attr, ok := member.Site().Node.(*syntax.Attribute); ok {
+					event.Receiver = attr.Value
+				}
+				return event, true
+			}
+		}
+	}
+	return event, b.isModel(event, call.Func)
+}
+
+// projectMethod reports whether the callee is a function whose body can be read: then that body says what happens.
+func (b *builder) projectMethod(callee pyscan.Value) bool {
+	for _, one := range alternatives(callee) {
+		if _, ok := one.(*pyscan.Func); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// isModel marks calls of a model: an nn.Module of the project, a wrapper around one, or a value of unknown type that is
+// called model or net.
+func (b *builder) isModel(event *Event, f syntax.Expr) bool {
+	value := b.link.Expand(b.link.Eval(b.scope, b.frame, f))
+	for _, one := range alternatives(value) {
+		switch one := one.(type) {
+		case *pyscan.Instance:
+			if b.link.Derives(one.Of, "torch.nn.Module", "pytorch_lightning.LightningModule") == pyscan.Yes || isWrapper(b.link.ExternalName(one.Of)) {
+				event.Kind, event.On = Forward, value
+				return true
+			}
+		case *pyscan.Wrapped:
+			event.Kind, event.On = Forward, value
+			return true
+		case *pyscan.Func, *pyscan.Class, *pyscan.External, *pyscan.Partial:
+			return false
+		}
+	}
+	if modelName(lastName(f)) {
+		event.Kind, event.On = Forward, value
+		return true
+	}
+	return false
+}
+
+func modelName(name string) bool {
+	name = strings.ToLower(name)
+	switch name {
+	case "model", "net", "network", "engine", "model_engine", "ddp_model", "fsdp_model", "policy", "unet", "transformer", "generator", "discriminator", "student", "wrapped_model":
+		return true
+	}
+	return strings.HasSuffix(name, "_model") || strings.HasSuffix(name, "_net") || strings.HasPrefix(name, "model_")
+}
+
+func isWrapper(name string) bool {
+	switch name {
+	case "torch.nn.parallel.DistributedDataParallel", "torch.nn.DataParallel", "torch.distributed.fsdp.FullyShardedDataParallel", "deepspeed.DeepSpeedEngine",
+		"fairscale.nn.FullyShardedDataParallel", "fairscale.nn.data_parallel.FullyShardedDataParallel":
+		return true
+	}
+	return false
+}
+
+// unwrap gives the model inside wrappers, so that its forward can be followed.
+func (b *builder) unwrap(value pyscan.Value) pyscan.Value {
+	for range 4 {
+		switch one := value.(type) {
+		case *pyscan.Wrapped:
+			value = b.link.Expand(one.Inner)
+		case *pyscan.Instance:
+			if !isWrapper(b.link.ExternalName(one.Of)) || one.Call == nil || len(one.Call.Args) == 0 {
+				return value
+			}
+			inner := pyscan.ScopeAt(one.At.Module, one.Call)
+			value = b.link.Expand(b.link.Eval(inner, one.Frame, one.Call.Args[0]))
+		default:
+			return value
+		}
+	}
+	return value
+}
+
+// what says which well-known object a value is, by its type where that is known, else by its name.
+func (b *builder) what(value pyscan.Value, e syntax.Expr) object {
+	best := unknownObject
+	for _, one := range alternatives(value) {
+		switch o := b.object(one); o {
+		case unknownObject:
+		case otherObject:
+			if best == unknownObject {
+				best = otherObject
+			}
+		default:
+			return o
+		}
+	}
+	if best == otherObject {
+		return otherObject
+	}
+	return named(e)
+}
+
+type object uint8
+
+const (
+	unknownObject object = iota
+	otherObject          // known, and none of these
+	optimizer
+	scheduler
+	gradScaler
+	accelerator
+	fabric
+	engine
+	lightningModule
+	tensor
+	profiler
+)
+
+func (b *builder) object(value pyscan.Value) object {
+	switch value := value.(type) {
+	case *pyscan.Wrapped:
+		switch value.By {
+		case "deepspeed.initialize":
+			return engine
+		case "torch.distributed.fsdp.fully_shard":
+			return otherObject
+		}
+		return b.object(b.link.Expand(value.Inner))
+	case *pyscan.Instance:
+		return b.instance(value)
+	case *pyscan.Result:
+		switch name := b.link.ExternalName(value.Of); {
+		case strings.HasPrefix(name, "transformers.get_") && strings.Contains(name, "schedule"), name == "transformers.optimization.get_scheduler", strings.HasSuffix(name, ".get_scheduler"):
+			return scheduler
+		case name == "":
+		case strings.HasPrefix(name, "torch.profiler"), strings.HasPrefix(name, "torch.autograd.profiler"):
+			return profiler
+		}
+	case *pyscan.Op:
+		return tensor
+	case *pyscan.Const, *pyscan.Sequence, *pyscan.Mapping, *pyscan.Func, *pyscan.Class, *pyscan.ModuleValue, *pyscan.External:
+		return otherObject
+	}
+	return unknownObject
+}
+
+func (b *builder) instance(value *pyscan.Instance) object {
+	name := b.link.ExternalName(value.Of)
+	if name == "" {
+		name = b.link.ExternalBase(value.Of)
+		if name == "" {
+			if b.link.Derives(value.Of) == pyscan.No {
+				return otherObject
+			}
+			return unknownObject
+		}
+	}
+	last := lastPart(name)
+	switch {
+	case strings.Contains(name, "lr_scheduler"), strings.HasSuffix(last, "Scheduler"), strings.HasSuffix(last, "LR"):
+		return scheduler
+	case strings.HasPrefix(name, "torch.optim."), strings.Contains(name, ".optim."), strings.HasPrefix(name, "apex.optimizers."), strings.HasPrefix(name, "deepspeed.ops."),
+		strings.HasSuffix(last, "Optimizer"), strings.Contains(last, "Adam"), last == "Adafactor", last == "Lion", last == "Muon", last == "SGD", last == "LAMB", last == "FusedLAMB":
+		return optimizer
+	case strings.HasSuffix(last, "GradScaler"):
+		return gradScaler
+	case name == "accelerate.Accelerator":
+		return accelerator
+	case name == "lightning_fabric.Fabric", name == "lightning.Fabric":
+		return fabric
+	case strings.HasSuffix(name, "DeepSpeedEngine"), strings.HasSuffix(name, "PipelineEngine"):
+		return engine
+	case strings.HasSuffix(last, "LightningModule"):
+		return lightningModule
+	case strings.Contains(name, "profiler"):
+		return profiler
+	}
+	return otherObject
+}
+
+// named guesses by the name alone what a value of unknown type is: names that mean one thing in training code.
+func named(e syntax.Expr) object {
+	name := strings.ToLower(lastName(e))
+	if sub, ok := e.(*syntax.Subscript); ok {
+		name = strings.ToLower(lastName(sub.Value))
+		name = strings.TrimSuffix(name, "s")
+	}
+	switch {
+	case strings.Contains(name, "sched"):
+		return scheduler
+	case strings.Contains(name, "scaler"):
+		return gradScaler
+	case strings.Contains(name, "optim"), name == "opt", strings.HasSuffix(name, "_opt"), strings.HasPrefix(name, "opt_"):
+		return optimizer
+	case strings.Contains(name, "accelerator"):
+		return accelerator
+	case strings.Contains(name, "fabric"):
+		return fabric
+	case strings.Contains(name, "engine"):
+		return engine
+	case strings.Contains(name, "loss"):
+		return tensor
+	case strings.Contains(name, "prof"):
+		return profiler
+	}
+	return unknownObject
+}
+
+// method says which event a method call is; it fills who runs it.
+func (b *builder) method(event *Event, name string) Kind {
+	call := event.Call
+	switch name {
+	case "backward":
+		return b.backward(event)
+	case "manual_backward":
+		event.By = Lightning
+		if len(call.Args) > 0 {
+			event.Loss = call.Args[0]
+		}
+		return Backward
+	case "step":
+		switch b.what(event.On, event.Receiver) {
+		case optimizer:
+			return Step
+		case scheduler:
+			return SchedulerStep
+		case gradScaler:
+			event.By = Scaler
+			if len(call.Args) > 0 {
+				return Step
+			}
+		case engine:
+			event.By = Engine
+			return Step
+		case unknownObject:
+			if modelName(lastName(event.Receiver)) && len(call.Args) == 0 { // model.step() is a DeepSpeed engine's
+				event.By = Engine
+				return Step
+			}
+		}
+	case "step_update":
+		return SchedulerStep
+	case "optimizer_step":
+		return Step
+	case "zero_grad":
+		if b.what(event.On, event.Receiver) == engine {
+			event.By = Engine
+		}
+		return ZeroGrad
+	case "clip_grad_norm_", "clip_grad_value_", "clip_gradients", "clip_grad_norm":
+		return Clip
+	case "unscale_", "unscale_gradients":
+		return Unscale
+	case "update":
+		if b.what(event.On, event.Receiver) == gradScaler {
+			return ScalerUpdate
+		}
+	case "empty_cache":
+		if result, ok := event.On.(*pyscan.Result); ok && b.link.ExternalName(result.Of) == "deepspeed.accelerator.get_accelerator" {
+			return EmptyCache
+		}
+	case "item", "tolist":
+		if len(call.Args) == 0 {
+			return Sync
+		}
+	case "no_sync", "no_backward_sync":
+		return NoSync
+	case "set_requires_gradient_sync", "set_is_last_backward", "set_requires_all_reduce":
+		return NoSync
+	case "set_epoch":
+		return SetEpoch
+	case "multiply_grads":
+		return GradDivide
+	case "div_", "mul_":
+		if attr, ok := event.Receiver.(*syntax.Attribute); ok && attr.Attr == "grad" {
+			return GradDivide
+		}
+	case "eval", "generate":
+		return Evaluate
+	case "wait_for_everyone":
+		return Collective
+	}
+	return Other
+}
+
+// backward reads who runs a backward, and of what.
+func (b *builder) backward(event *Event) Kind {
+	call, recv := event.Call, event.Receiver
+	inner := recv
+	for { // scaler.scale(loss).div(n).backward(), scaler.scale(loss).backward()
+		c, ok := inner.(*syntax.Call)
+		if !ok {
+			break
+		}
+		attr, ok := c.Func.(*syntax.Attribute)
+		if !ok {
+			break
+		}
+		if attr.Attr == "scale" && len(c.Args) == 1 {
+			event.By, event.Loss = Scaler, recv
+			return Backward
+		}
+		inner = attr.Value
+	}
+	switch b.what(event.On, recv) {
+	case accelerator:
+		event.By = Accelerate
+	case fabric:
+		event.By = Fabric
+	case engine:
+		event.By = Engine
+	case lightningModule:
+		event.By = Lightning
+	case tensor:
+		event.Loss = recv
+		return Backward
+	case optimizer, scheduler, gradScaler, profiler:
+		event.By = Foreign
+	default:
+		if len(call.Args) == 0 {
+			event.Loss = recv
+			return Backward
+		}
+		event.By = Foreign
+		if modelName(lastName(recv)) && len(call.Args) == 1 {
+			event.By = Engine
+		}
+	}
+	if len(call.Args) > 0 {
+		event.Loss = call.Args[0]
+	}
+	return Backward
+}
+
+// store records assignments that are events: p.grad = None, model.require_backward_grad_sync = last.
+func (b *builder) store(target, value syntax.Expr, stmt syntax.Stmt) {
+	attr, ok := target.(*syntax.Attribute)
+	if !ok {
+		return
+	}
+	event := &Event{Node: stmt, Receiver: attr.Value}
+	switch attr.Attr {
+	case "grad":
+		if c, ok := value.(*syntax.Constant); ok && c.Kind == syntax.NoneConstant {
+			event.Kind = ZeroGrad
+		} else {
+			event.Kind = GradDivide
+		}
+	case "require_backward_grad_sync", "require_forward_param_sync":
+		event.Kind = NoSync
+	default:
+		return
+	}
+	event.On = b.link.Expand(b.link.Eval(b.scope, b.frame, attr.Value))
+	b.emit(event)
+}
+
+// augment records p.grad /= n.
+func (b *builder) augment(s *syntax.AugAssign) {
+	if attr, ok := s.Target.(*syntax.Attribute); ok && attr.Attr == "grad" && (s.Op == syntax.Div || s.Op == syntax.Mult) {
+		b.emit(&Event{Kind: GradDivide, Node: s, Receiver: attr.Value, On: b.link.Eval(b.scope, b.frame, attr.Value)})
+	}
+}
+
+// context reads what a with item puts around its body. `a() if c else b()` gives each side with its guard.
+func (b *builder) context(e syntax.Expr) []Context {
+	switch e := e.(type) {
+	case *syntax.IfExp:
+		var list []Context
+		for _, side := range []struct {
+			e       syntax.Expr
+			negated bool
+		}{{e.Body, false}, {e.OrElse, true}} {
+			for _, c := range b.context(side.e) {
+				c.Guard = c.Guard.With(b.conditions(e.Test, side.negated, 0)...)
+				list = append(list, c)
+			}
+		}
+		return list
+	case *syntax.Name:
+		if def := b.scope.Def(e); def != nil && def.Kind == pyscan.AssignDef && def.Value != nil {
+			switch def.Value.(type) {
+			case *syntax.IfExp, *syntax.Call:
+				return b.context(def.Value)
+			}
+		}
+	}
+	value := b.link.Expand(b.link.Eval(b.scope, b.frame, e))
+	return []Context{{Expr: e, Values: alternatives(value), Scope: b.scope, Frame: b.frame, Kind: contextKind(b.link, value)}}
+}
+
+func contextKind(link Linker, value pyscan.Value) ContextKind {
+	for _, one := range alternatives(value) {
+		name := ""
+		switch one := one.(type) {
+		case *pyscan.External:
+			name = one.Name
+		case *pyscan.Instance:
+			name = link.ExternalName(one.Of)
+		case *pyscan.Result:
+			name = link.ExternalName(one.Of)
+			if member, ok := one.Of.(*pyscan.Member); ok {
+				switch member.Name {
+				case "no_sync", "no_backward_sync":
+					return NoSyncContext
+				case "accumulate":
+					return AccumulateContext
+				case "autocast":
+					return AutocastContext
+				}
+			}
+		}
+		switch name {
+		case "torch.no_grad", "torch.inference_mode":
+			return NoGradContext
+		case "torch.autocast", "torch.cuda.amp.autocast", "torch.npu.amp.autocast", "torch.cpu.amp.autocast":
+			return AutocastContext
+		}
+	}
+	return OtherContext
+}
+
+func lastPart(dotted string) string { return dotted[strings.LastIndexByte(dotted, '.')+1:] }

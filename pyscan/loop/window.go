@@ -1,0 +1,172 @@
+package loop
+
+import (
+	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/syntax"
+)
+
+// Window is one way in which gradients of several micro-batches add up before an optimizer step.
+type Window struct {
+	Micro       *Loop    // the micro-batch loop
+	Backward    []*Event // in Micro
+	Steps       []*Event // in Micro, or in the loop around it
+	Outer       *Loop    // the loop (or function body) that steps; nil when Micro steps itself
+	Boundary    *Cond    // the guard of the step in Micro; nil when Outer steps
+	N           syntax.Expr
+	Scope       *pyscan.Scope // of N
+	Frame       *pyscan.Frame
+	Accumulates pyscan.Truth // N is more than 1, as far as it is known
+}
+
+// Windows finds the micro-batch loops in a loop and says for each how gradients add up in it.
+func Windows(root *Loop, link Linker) []*Window {
+	var list []*Window
+	var visit func(*Loop)
+	visit = func(l *Loop) {
+		if backward := l.Of(Backward); len(backward) > 0 {
+			list = append(list, window(l, backward, link))
+		}
+		for _, item := range l.Items {
+			if item.Loop != nil {
+				visit(item.Loop)
+			}
+		}
+	}
+	visit(root)
+	return list
+}
+
+func window(l *Loop, backward []*Event, link Linker) *Window {
+	w := &Window{Micro: l, Backward: backward, Accumulates: pyscan.Maybe}
+	steps := l.Deep(Step)
+	if len(steps) > 0 {
+		w.Steps = steps
+		for _, step := range steps {
+			boundary := step.Guard.Boundary()
+			if boundary == nil {
+				if sameGuard(step, backward) || step.Guard.Always() != pyscan.No {
+					w.Accumulates = pyscan.No // some step follows each backward
+					if step.Guard.Always() == pyscan.Maybe && !sameGuard(step, backward) {
+						w.Accumulates = pyscan.Maybe
+					}
+					w.Boundary = nil
+					return w
+				}
+				continue
+			}
+			if sameGuard(step, backward) { // both run once in N iterations
+				w.Accumulates = pyscan.No
+				return w
+			}
+			w.Boundary, w.N, w.Scope, w.Frame = boundary, boundary.N, boundary.Scope, boundary.Frame
+			w.Accumulates = more(link, boundary)
+		}
+		return w
+	}
+	for outer := l.Outer; outer != nil; outer = outer.Outer {
+		for step := range outer.Events {
+			if step.Kind == Step && step.Order > l.Order {
+				w.Steps = append(w.Steps, step)
+			}
+		}
+		if len(w.Steps) == 0 {
+			continue
+		}
+		w.Outer, w.Scope, w.Frame = outer, l.Scope, l.Frame
+		w.N = count(l)
+		w.Accumulates = pyscan.Yes
+		if c, ok := constantOf(link, w.Scope, w.Frame, w.N); ok && c <= 1 {
+			w.Accumulates = pyscan.No
+		}
+		for _, b := range backward {
+			if b.Loss != nil && isTarget(b.Scope, b.Loss) { // `for loss in losses: loss.backward()` adds up parts of one loss
+				w.Accumulates = pyscan.No
+			}
+		}
+		return w
+	}
+	return w
+}
+
+func sameGuard(step *Event, backward []*Event) bool {
+	for _, b := range backward {
+		if len(step.Guard) > 0 && len(b.Guard) == len(step.Guard) && b.Guard[0].Expr == step.Guard[0].Expr && b.Guard[0].Negated == step.Guard[0].Negated {
+			return true
+		}
+	}
+	return false
+}
+
+// more says whether a boundary's period is more than one.
+func more(link Linker, c *Cond) pyscan.Truth {
+	if c.Kind == SyncFlag {
+		return pyscan.Maybe
+	}
+	if n, ok := constantOf(link, c.Scope, c.Frame, c.N); ok {
+		return pyscan.Truly(n > 1)
+	}
+	return pyscan.Yes
+}
+
+func constantOf(link Linker, scope *pyscan.Scope, frame *pyscan.Frame, e syntax.Expr) (int64, bool) {
+	if e == nil || scope == nil {
+		return 0, false
+	}
+	if c, ok := link.Eval(scope, frame, e).(*pyscan.Const); ok {
+		return c.V.Int()
+	}
+	return 0, false
+}
+
+func isTarget(scope *pyscan.Scope, e syntax.Expr) bool {
+	name, ok := e.(*syntax.Name)
+	if !ok {
+		return false
+	}
+	def := scope.Def(name)
+	return def != nil && def.Kind == pyscan.IterDef
+}
+
+// count is how often a loop runs, as an expression: the n of range(n), x.chunk(n) or enumerate of one; nil when no single
+// expression says it.
+func count(l *Loop) syntax.Expr {
+	loop, ok := l.Node.(*syntax.For)
+	if !ok {
+		return nil
+	}
+	iter := loop.Iter
+	for {
+		call, ok := iter.(*syntax.Call)
+		if !ok {
+			if name, ok := iter.(*syntax.Name); ok {
+				if def := l.Scope.Def(name); def != nil && def.Kind == pyscan.AssignDef && def.Value != nil && len(def.Path) == 0 && def.Value != iter {
+					iter = def.Value
+					continue
+				}
+			}
+			return nil
+		}
+		switch lastName(call.Func) {
+		case "enumerate", "tqdm", "trange", "iter", "list", "zip", "reversed":
+			if len(call.Args) == 0 {
+				return nil
+			}
+			iter = call.Args[0]
+		case "range":
+			if len(call.Args) == 1 {
+				return call.Args[0]
+			}
+			return nil
+		case "chunk", "tensor_split":
+			if len(call.Args) == 1 {
+				return call.Args[0]
+			}
+			if len(call.Args) > 1 {
+				return call.Args[1]
+			}
+			return nil
+		default:
+			return nil
+		}
+	}
+}

@@ -1,0 +1,347 @@
+// Package pyscan says what one Python file says: its scopes, what each name in them is bound to at each use, its imports,
+// functions and classes. It never asks about another file; package workspace links what it finds here.
+package pyscan
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/trainvet/trainvet/lint/source"
+	"github.com/trainvet/trainvet/pyscan/syntax"
+)
+
+// Module is one Python file with its names resolved as far as the file alone allows. Scopes are bound on first use; a
+// Module may be used by several goroutines.
+type Module struct {
+	File *source.File
+	Tree *syntax.File
+	*Summary
+	Root   *Scope // the module's own scope
+	scopes map[syntax.Node]*Scope
+}
+
+// Summary is the small part of a Module that is worth keeping when its tree is dropped.
+type Summary struct {
+	Imports []*Import           // every import statement's names, nested ones included, in order
+	Stars   []*Import           // `from x import *` at module level
+	Globals map[string][]*Scope // functions that declare `global name`
+}
+
+// Import is one name that an import statement binds.
+type Import struct {
+	Name   string // the name bound; "*" for a star import
+	Module string // the dotted module as written, without leading dots
+	Level  int    // leading dots of a relative import
+	Member string // `from Module import Member`; "" for `import Module`
+	Whole  bool   // `import a.b` without `as`: binds a, and makes a.b reachable
+	Node   syntax.Node
+	Scope  *Scope
+}
+
+// Dotted is the absolute dotted name that an absolute import refers to.
+func (i *Import) Dotted() string {
+	switch {
+	case i.Member == "":
+		if i.Whole {
+			root, _, _ := strings.Cut(i.Module, ".")
+			return root
+		}
+		return i.Module
+	case i.Module == "":
+		return i.Member
+	}
+	return i.Module + "." + i.Member
+}
+
+// ScopeKind tells scopes apart.
+type ScopeKind uint8
+
+// The kinds of scopes. Comprehensions are not scopes here: their variables are definitions of the scope around them.
+const (
+	ModuleScope ScopeKind = iota
+	FuncScope
+	LambdaScope
+	ClassScope
+)
+
+// ParamKind tells how a parameter takes its argument.
+type ParamKind uint8
+
+// The kinds of parameters.
+const (
+	PositionalOnly ParamKind = iota
+	Positional               // or by keyword
+	VarArgs                  // *args
+	KeywordOnly
+	VarKeywords // **kwargs
+)
+
+// Param is a parameter of a function or lambda.
+type Param struct {
+	Name       string
+	Kind       ParamKind
+	Annotation syntax.Expr
+	Default    syntax.Expr // evaluated in the scope around the function
+	Node       *syntax.Arg
+}
+
+// Scope is a module, function, lambda or class body.
+type Scope struct {
+	Kind     ScopeKind
+	Name     string
+	Module   *Module
+	Parent   *Scope
+	Node     syntax.Node // *syntax.FunctionDef, *syntax.Lambda, *syntax.ClassDef; nil for the module
+	Params   []Param
+	Children []*Scope // functions and classes defined directly in it, in order
+
+	bindOnce sync.Once
+	bound    *bound
+}
+
+// Qualified is the dotted name inside the module, as in __qualname__ without `<locals>`.
+func (s *Scope) Qualified() string {
+	if s.Parent == nil || s.Parent.Kind == ModuleScope {
+		return s.Name
+	}
+	return s.Parent.Qualified() + "." + s.Name
+}
+
+// Function is the def of a function scope, or nil.
+func (s *Scope) Function() *syntax.FunctionDef {
+	def, _ := s.Node.(*syntax.FunctionDef)
+	return def
+}
+
+// Class is the class of a class scope, or nil.
+func (s *Scope) Class() *syntax.ClassDef {
+	def, _ := s.Node.(*syntax.ClassDef)
+	return def
+}
+
+// EnclosingClass is the class whose method this function is, or nil. A function nested in a method has none.
+func (s *Scope) EnclosingClass() *Scope {
+	if s.Kind == FuncScope && s.Parent != nil && s.Parent.Kind == ClassScope {
+		return s.Parent
+	}
+	return nil
+}
+
+// EnclosingFunction is the innermost function or lambda around (or at) the scope, or the module.
+func (s *Scope) EnclosingFunction() *Scope {
+	for s.Kind == ClassScope {
+		s = s.Parent
+	}
+	return s
+}
+
+// Body is the statements of the scope; a lambda has none.
+func (s *Scope) Body() []syntax.Stmt {
+	switch node := s.Node.(type) {
+	case nil:
+		return s.Module.Tree.Body
+	case *syntax.FunctionDef:
+		return node.Body
+	case *syntax.ClassDef:
+		return node.Body
+	}
+	return nil
+}
+
+// Child is the last function or class of that name defined directly in the scope, or nil.
+func (s *Scope) Child(name string) *Scope {
+	for i := len(s.Children) - 1; i >= 0; i-- {
+		if s.Children[i].Name == name {
+			return s.Children[i]
+		}
+	}
+	return nil
+}
+
+// ScopeOf is the scope that a def, class or lambda node opens, or nil.
+func (m *Module) ScopeOf(node syntax.Node) *Scope { return m.scopes[node] }
+
+// Scopes calls yield for every function, lambda and class of the module in order of their start, the module first.
+func (m *Module) Scopes(yield func(*Scope)) {
+	var visit func(*Scope)
+	visit = func(s *Scope) {
+		yield(s)
+		for _, child := range s.Children {
+			visit(child)
+		}
+	}
+	visit(m.Root)
+}
+
+// New resolves the scopes and imports of a parsed file.
+func New(tree *syntax.File) *Module {
+	m := &Module{File: tree.Source, Tree: tree, Summary: &Summary{Globals: map[string][]*Scope{}}, scopes: map[syntax.Node]*Scope{}}
+	m.Root = &Scope{Kind: ModuleScope, Name: "<module>", Module: m}
+	collect := collector{module: m}
+	collect.stmts(m.Root, tree.Body)
+	return m
+}
+
+// collector makes the scopes of a file.
+type collector struct{ module *Module }
+
+func (c *collector) stmts(in *Scope, body []syntax.Stmt) {
+	for _, stmt := range body {
+		c.visit(in, stmt)
+	}
+}
+
+func (c *collector) open(in *Scope, kind ScopeKind, name string, node syntax.Node, params []Param) *Scope {
+	scope := &Scope{Kind: kind, Name: name, Module: c.module, Parent: in, Node: node, Params: params}
+	in.Children = append(in.Children, scope)
+	c.module.scopes[node] = scope
+	return scope
+}
+
+func (c *collector) visit(in *Scope, node syntax.Node) {
+	syntax.Inspect(node, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.FunctionDef:
+			for _, e := range n.Decorators {
+				c.visit(in, e)
+			}
+			c.args(in, n.Args)
+			c.stmts(c.open(in, FuncScope, n.Name, n, Parameters(n.Args)), n.Body)
+			return false
+		case *syntax.ClassDef:
+			for _, e := range n.Decorators {
+				c.visit(in, e)
+			}
+			for _, e := range n.Bases {
+				c.visit(in, e)
+			}
+			for _, k := range n.Keywords {
+				c.visit(in, k.Value)
+			}
+			c.stmts(c.open(in, ClassScope, n.Name, n, nil), n.Body)
+			return false
+		case *syntax.Lambda:
+			c.args(in, n.Args)
+			c.visit(c.open(in, LambdaScope, "<lambda>", n, Parameters(n.Args)), n.Body)
+			return false
+		case *syntax.Global:
+			for _, name := range n.Names {
+				c.module.Globals[name] = append(c.module.Globals[name], in)
+			}
+		case *syntax.Import:
+			for _, alias := range n.Names {
+				name, _, dotted := strings.Cut(alias.Name, ".")
+				if alias.AsName != "" {
+					name = alias.AsName
+				}
+				c.add(in, &Import{Name: name, Module: alias.Name, Whole: alias.AsName == "" && dotted, Node: alias})
+			}
+		case *syntax.ImportFrom:
+			for _, alias := range n.Names {
+				name := alias.Name
+				if alias.AsName != "" {
+					name = alias.AsName
+				}
+				c.add(in, &Import{Name: name, Module: n.Module, Level: n.Level, Member: alias.Name, Node: alias})
+			}
+		}
+		return true
+	})
+}
+
+func (c *collector) add(in *Scope, i *Import) {
+	i.Scope = in
+	c.module.Imports = append(c.module.Imports, i)
+	if i.Member == "*" {
+		c.module.Stars = append(c.module.Stars, i)
+	}
+}
+
+func (c *collector) args(in *Scope, args *syntax.Arguments) {
+	if args == nil {
+		return
+	}
+	for _, e := range args.Defaults {
+		c.visit(in, e)
+	}
+	for _, e := range args.KwDefaults {
+		if e != nil {
+			c.visit(in, e)
+		}
+	}
+}
+
+// Parameters flattens the parameters of a function in order.
+func Parameters(args *syntax.Arguments) []Param {
+	if args == nil {
+		return nil
+	}
+	params := make([]Param, 0, len(args.PosOnly)+len(args.Args)+len(args.KwOnly)+2)
+	add := func(arg *syntax.Arg, kind ParamKind, value syntax.Expr) {
+		params = append(params, Param{Name: arg.Name, Kind: kind, Annotation: arg.Annotation, Default: value, Node: arg})
+	}
+	plain := len(args.PosOnly) + len(args.Args)
+	fallback := func(i int) syntax.Expr {
+		if i -= plain - len(args.Defaults); i >= 0 && i < len(args.Defaults) {
+			return args.Defaults[i]
+		}
+		return nil
+	}
+	for i, arg := range args.PosOnly {
+		add(arg, PositionalOnly, fallback(i))
+	}
+	for i, arg := range args.Args {
+		add(arg, Positional, fallback(len(args.PosOnly)+i))
+	}
+	if args.VarArg != nil {
+		add(args.VarArg, VarArgs, nil)
+	}
+	for i, arg := range args.KwOnly {
+		var value syntax.Expr
+		if i < len(args.KwDefaults) {
+			value = args.KwDefaults[i]
+		}
+		add(arg, KeywordOnly, value)
+	}
+	if args.KwArg != nil {
+		add(args.KwArg, VarKeywords, nil)
+	}
+	return params
+}
+
+// ScopeAt is the innermost scope whose body holds a node.
+func ScopeAt(m *Module, node syntax.Node) *Scope {
+	scope := m.Root
+	at := node.Span()
+	for {
+		inner := (*Scope)(nil)
+		for _, child := range scope.Children {
+			if !child.Node.Span().Contains(at) {
+				continue
+			}
+			if body := child.Body(); len(body) > 0 {
+				if at.Start >= body[0].Span().Start || decoratorOf(body[0], at.Start) {
+					inner = child
+				}
+			} else if lambda, ok := child.Node.(*syntax.Lambda); ok && lambda.Body.Span().Contains(at) {
+				inner = child
+			}
+		}
+		if inner == nil {
+			return scope
+		}
+		scope = inner
+	}
+}
+
+// decoratorOf reports whether offset lies in the decorators of the first statement of a body, which start before it.
+func decoratorOf(stmt syntax.Stmt, offset uint32) bool {
+	var decorators []syntax.Expr
+	switch s := stmt.(type) {
+	case *syntax.FunctionDef:
+		decorators = s.Decorators
+	case *syntax.ClassDef:
+		decorators = s.Decorators
+	}
+	return len(decorators) > 0 && offset >= decorators[0].Span().Start && offset < stmt.Span().Start
+}
