@@ -246,6 +246,9 @@ func (p *parser) comparison(start uint32, left Expr) Expr {
 			op = Eq
 		case kNotEq:
 			op = NotEq
+			if (p.text[p.start()] == '<') != p.flufl {
+				p.fail(p.here(), "invalid syntax")
+			}
 		case kLess:
 			op = Lt
 		case kLessEq:

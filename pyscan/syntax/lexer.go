@@ -395,7 +395,6 @@ again:
 				pos = lx.operator(&toks, pos, kLShift, kLShiftEq)
 			case '>':
 				pos += 2
-				lx.fault(start, pos, "'<>' is not valid in Python 3; use '!='")
 				emit(kNotEq, start, pos)
 			default:
 				pos = lx.operator(&toks, pos, kLess, kLessEq)

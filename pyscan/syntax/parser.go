@@ -24,7 +24,7 @@ func Parse(f *source.File) *File {
 	text.WriteString(sentinel)
 	lx := newLexer(text.String(), len(f.Text))
 	lx.run()
-	p := &parser{text: lx.text, toks: lx.toks, lexErrors: lx.errs, exprTexts: lx.exprs}
+	p := &parser{text: lx.text, toks: lx.toks, lexErrors: lx.errs, exprTexts: lx.exprs, prologue: true}
 	p.kind = p.toks[0].kind
 	file := &File{Source: f, comments: lx.comms, Body: p.module()}
 	if len(p.errors)+len(p.lexErrors) > 0 {
@@ -47,6 +47,8 @@ type parser struct {
 	quiet     bool // the current statement has an error already
 	trial     bool // errors are only counted, not kept
 	failed    bool // an error happened during a trial
+	flufl     bool // `<>` is the operator and `!=` is not (PEP 401)
+	prologue  bool // only a docstring and imports from __future__ were read
 	depth     int
 	height    int // of the highest left edge so far
 

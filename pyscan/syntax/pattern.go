@@ -90,7 +90,6 @@ func (p *parser) closedPattern() Pattern {
 	case kString, kFStart:
 		n := &MatchValue{Value: p.strings()}
 		n.Base = p.from(start)
-		p.noFormatted(n.Value)
 		return n
 	case kNone, kTrue, kFalse:
 		n := &MatchSingleton{Kind: singletonKind(p.kind)}
@@ -106,16 +105,6 @@ func (p *parser) closedPattern() Pattern {
 	}
 	p.fail(p.here(), "invalid syntax")
 	return p.missingPattern()
-}
-
-// noFormatted reports f-strings and t-strings where only literals may stand.
-func (p *parser) noFormatted(e Expr) {
-	switch e.(type) {
-	case *JoinedStr:
-		p.fail(e.Span(), "patterns may only match literals and attribute lookups")
-	case *TemplateStr:
-		p.fail(e.Span(), "patterns may only match literals and attribute lookups")
-	}
 }
 
 func singletonKind(k kind) ConstantKind {
@@ -326,9 +315,7 @@ func (p *parser) mappingKey() Expr {
 		}
 		return e
 	}
-	e := p.atom()
-	p.noFormatted(e)
-	return e
+	return p.atom()
 }
 
 func (p *parser) classPattern(start uint32, class Expr) Pattern {

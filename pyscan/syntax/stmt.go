@@ -1,6 +1,10 @@
 package syntax
 
-import "github.com/trainvet/trainvet/lint/source"
+import (
+	"slices"
+
+	"github.com/trainvet/trainvet/lint/source"
+)
 
 // module parses all statements of the file.
 func (p *parser) module() []Stmt {
@@ -9,9 +13,47 @@ func (p *parser) module() []Stmt {
 			p.skip() // its indent was at a place where no block could start
 			continue
 		}
+		first := len(p.stmts.items)
 		p.statement()
+		if p.prologue {
+			p.future(first)
+		}
 	}
 	return p.stmts.pop(0)
+}
+
+// futureFeatures are the names that CPython knows; it looks only at the beginning of a file.
+var futureFeatures = []string{"nested_scopes", "generators", "division", "absolute_import", "with_statement", "print_function",
+	"unicode_literals", "barry_as_FLUFL", "generator_stop", "annotations"}
+
+// future looks at the statements of a line of the file's beginning.
+func (p *parser) future(first int) {
+	for i, s := range p.stmts.items[first:] {
+		switch s := s.(type) {
+		case *ImportFrom:
+			if s.Module != "__future__" || s.Level != 0 {
+				p.prologue = false
+				return
+			}
+			for _, a := range s.Names {
+				if a.Name == "braces" {
+					p.fail(a.At, "not a chance")
+				} else if !slices.Contains(futureFeatures, a.Name) {
+					p.fail(a.At, "future feature %s is not defined", a.Name)
+				}
+				p.flufl = p.flufl || a.Name == "barry_as_FLUFL"
+			}
+		case *ExprStmt:
+			c, ok := s.Value.(*Constant)
+			if first+i > 0 || !ok || c.Kind != StrConstant {
+				p.prologue = false
+				return
+			}
+		default:
+			p.prologue = false
+			return
+		}
+	}
 }
 
 // statement pushes the statements of one logical line, with their blocks.
