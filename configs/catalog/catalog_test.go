@@ -193,6 +193,25 @@ func TestShape(t *testing.T) {
 	}
 }
 
+// TestAbsurdShapes: sizes that would overflow are an error, sizes below 1 are missing.
+func TestAbsurdShapes(t *testing.T) {
+	shape := func(hidden, layers, heads, ffn, vocab int64) (*ModelSpec, []string, error) {
+		return Shape(&plan.Plan{Model: plan.Model{Hidden: plan.Written(hidden), Layers: plan.Written(layers), Heads: plan.Written(heads), FFN: plan.Written(ffn),
+			Vocab: plan.Written(vocab)}})
+	}
+	if _, missing, _ := shape(-7, 32, 0, 4, 5); len(missing) != 2 {
+		t.Errorf("missing %v", missing)
+	}
+	for _, sizes := range [][5]int64{{1 << 50, 32, 32, 1 << 50, 32000}, {4096, 1 << 50, 32, 1 << 20, 32000}, {16, 2, 32, 64, 100}} {
+		if m, _, err := shape(sizes[0], sizes[1], sizes[2], sizes[3], sizes[4]); err == nil {
+			t.Errorf("%v gives %+v", sizes, m)
+		}
+	}
+	if m, _, err := shape(16384, 126, 128, 53248, 128256); err != nil || m.CountParameters().Total < 4e11 {
+		t.Errorf("%v %v", m, err)
+	}
+}
+
 // FuzzNames: no name may crash a lookup, and what is found is in the catalogue.
 func FuzzNames(f *testing.F) {
 	for _, seed := range []string{"llama-7b", "meta-llama/Llama-2-7b-chat-hf", "910B", "56GiB", "torchtune.", "nvidia", "/", "\xff"} {

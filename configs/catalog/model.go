@@ -2,6 +2,8 @@
 package catalog
 
 import (
+	"fmt"
+
 	"github.com/trainvet/trainvet/configs/plan"
 )
 
@@ -75,6 +77,9 @@ func (m *ModelSpec) QueryDim() int64 { return m.Heads * m.HeadDim }
 // KVDim is the width of all key (or value) heads together, elements.
 func (m *ModelSpec) KVDim() int64 { return m.KVHeads * m.HeadDim }
 
+// Encoder reports whether the model is a BERT-like encoder, whose head is not as wide as its vocabulary.
+func (m *ModelSpec) Encoder() bool { return m.Family == "bert" || m.Family == "roberta" }
+
 // Counts are numbers of parameters.
 type Counts struct {
 	Total, Active   int64 // Active: what one token meets
@@ -109,7 +114,7 @@ func Shape(p *plan.Plan) (m *ModelSpec, missing []string, err error) {
 	}{
 		{"model.hidden", m.Hidden}, {"model.layers", m.Layers}, {"model.heads", m.Heads}, {"model.ffn", m.FFN}, {"model.vocab", m.Vocab},
 	} {
-		if need.size == 0 {
+		if need.size < 1 {
 			missing = append(missing, need.name)
 		}
 	}
@@ -120,7 +125,22 @@ func Shape(p *plan.Plan) (m *ModelSpec, missing []string, err error) {
 		return nil, missing, err
 	}
 	m.complete()
+	if m.HeadDim < 1 || m.roughSize() > maxParameters {
+		return nil, []string{"model"}, fmt.Errorf("model: no model has %d layers of hidden size %d with %d heads, intermediate size %d and a vocabulary of %d",
+			m.Layers, m.Hidden, m.Heads, m.FFN, m.Vocab)
+	}
 	return m, nil, nil
+}
+
+// maxParameters bounds a model, so that no count overflows.
+const maxParameters = 1e16
+
+// roughSize is the number of parameters without small terms.
+func (m *ModelSpec) roughSize() float64 {
+	hidden, wide := float64(m.Hidden), float64(m.FFN)+float64(m.SharedFFN)+float64(m.ExpertFFN)*float64(max(m.Experts, 1))
+	attention := 4 * float64(m.Heads) * float64(m.HeadDim)
+	attention += float64(m.LatentAttention.KVRank+m.LatentAttention.QRank+m.Heads) * float64(m.LatentAttention.NopeDim+m.LatentAttention.RopeDim+m.LatentAttention.ValueDim+1)
+	return hidden * (float64(m.Layers+m.DecoderLayers)*(attention+3*wide) + 2*float64(m.Vocab) + float64(m.LearnedPositions+m.TypeVocab))
 }
 
 // overlay writes what the plan states over the spec, leaving out claims weaker than weakest: a default of a file format says

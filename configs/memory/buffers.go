@@ -103,7 +103,7 @@ func (j *job) castWeights() float64 {
 	if !j.autocast() || j.sharding.FSDP() {
 		return 0
 	}
-	if j.encoder() {
+	if j.model.Encoder() {
 		return 2 * float64(j.counts.Body)
 	}
 	return 2 * (j.local.all - float64(j.counts.Embedding)/j.tensor)
@@ -121,7 +121,7 @@ func (j *job) embeddingGradient() float64 {
 			root = math.Max(float64(j.counts.Embedding), j.local.head)
 		}
 		return root / j.tensor * 2
-	case j.model.Tied && !j.encoder():
+	case j.model.Tied && !j.model.Encoder():
 		gradient := j.dtypes.gradient
 		if j.precision == plan.FSDPMixed {
 			gradient = 2

@@ -23,13 +23,15 @@ type Usage struct {
 	Phase    string // where the peak is
 	Reserved int64  // held by the allocator (max_memory_reserved)
 	Total    Range  // seen from outside (nvidia-smi, npu-smi): with context and communication buffers
+	Needed   Range  // what the device must have: the cache is given back before an allocation fails
 	Static   int64  // states that are there at every moment of a step; never an over-estimate
 
 	Context       int64 // of the process on the device
 	Communication int64
 	Phases        []Phase
 	Parts         Bytes    // of the peak
-	Assumed       []string // dotted names of soft facts that were not stated, for which the common case was taken
+	Assumed       []string // dotted names of values that were not stated, for which the common case was taken
+	Open          Missing  // facts about the software that were not stated; the bounds cover every case of them
 }
 
 // Range is an estimate with the bounds between which about nine in ten measured runs lie, bytes.
@@ -57,13 +59,28 @@ type Bytes struct {
 // Estimate computes the memory of a plan. Where a fact is missing without which there is no estimate, usage is nil and missing
 // names it. The error is of a model or device that the catalogue does not know.
 func Estimate(p *plan.Plan) (usage *Usage, missing Missing, err error) {
-	j, missing, assumed, err := newJob(p)
-	if err != nil || len(missing) > 0 {
+	j, missing, err := newJob(p)
+	if j == nil {
 		return nil, missing, err
 	}
-	usage = j.usage()
-	usage.Assumed = assumed
-	return usage, nil, nil
+	return j.estimate(), nil, nil
+}
+
+// estimate is the usage with bounds that cover the facts that are open.
+func (j *job) estimate() *Usage {
+	u := j.usage()
+	u.Assumed, u.Open = j.assumed, j.open
+	if len(j.open) > 0 {
+		low, high := j.favourable().usage(), j.adverse().usage()
+		u.Peak.widen(low.Peak, high.Peak)
+		u.Total.widen(low.Total, high.Total)
+		u.Needed.widen(low.Needed, high.Needed)
+	}
+	return u
+}
+
+func (r *Range) widen(low, high Range) {
+	r.Low, r.High = min(r.Low, low.Low), max(r.High, high.High)
 }
 
 // usage runs all formulas.
@@ -94,7 +111,9 @@ func (j *job) usage() *Usage {
 	communication := j.communication()
 	u.Reserved, u.Context, u.Communication = whole(reserved), whole(context), whole(communication)
 	u.Peak = j.peakRange(peak, static)
-	u.Total = j.totalRange(u.Peak, peak, reserved, context+communication)
+	fixed := context + communication
+	u.Needed = Range{whole(peak*unavoidableWaste + fixed), whole(float64(u.Peak.Low)*unavoidableWaste + fixed), whole(float64(u.Peak.High)*unavoidableWaste + fixed)}
+	u.Total = Range{whole(reserved + fixed), whole(float64(u.Peak.Low) + fixed), whole(float64(u.Peak.High) + reserved - peak + fixed)}
 	return u
 }
 

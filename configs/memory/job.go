@@ -18,7 +18,6 @@ const (
 	MissingSharding  = "sharding"
 	MissingLoss      = "loss-kernel"
 	MissingStack     = "stack"
-	MissingTargets   = "lora-targets"
 )
 
 // Missing are the names of facts without which a question has no answer, in the order in which they are best supplied.
@@ -76,6 +75,9 @@ type job struct {
 	expandable                     bool
 	hcclBufferMB                   float64
 
+	open    Missing  // facts about the software that were not stated; the bounds cover every case of them
+	assumed []string // dotted names of values that were not stated and for which the common case was taken
+
 	element float64 // bytes of one activation element: 4 in fp32, else 2
 	dtypes  stateBytes
 	local   localParameters
@@ -91,8 +93,8 @@ type loraJob struct {
 }
 
 // newJob resolves a plan. What has one answer in the framework that runs it is filled in; what has not and cannot be told is
-// missing. assumed names soft facts that were not stated and for which the common case was taken.
-func newJob(p *plan.Plan) (j *job, missing Missing, assumed []string, err error) {
+// missing.
+func newJob(p *plan.Plan) (j *job, missing Missing, err error) {
 	j = &job{}
 	model, absent, err := catalog.Shape(p)
 	if model == nil {
@@ -104,11 +106,11 @@ func newJob(p *plan.Plan) (j *job, missing Missing, assumed []string, err error)
 		}
 	}
 	if err != nil && model == nil {
-		return nil, missing, nil, err
+		return nil, missing, err
 	}
 	if name, ok := p.Device.Get(); ok {
 		if j.device, err = catalog.Device(name); err != nil {
-			return nil, nil, nil, err
+			return nil, nil, err
 		}
 	}
 	need := func(v plan.Value[int64], name string) float64 {
@@ -135,7 +137,7 @@ func newJob(p *plan.Plan) (j *job, missing Missing, assumed []string, err error)
 	count := func(v plan.Value[int64], name string) float64 {
 		n, ok := v.Get()
 		if !ok && name != "" {
-			assumed = append(assumed, name)
+			j.assumed = append(j.assumed, name)
 		}
 		return float64(max(n, 1))
 	}
@@ -161,17 +163,12 @@ func newJob(p *plan.Plan) (j *job, missing Missing, assumed []string, err error)
 	if n, ok := p.Parallel.ShardGroup.Get(); ok && n > 0 {
 		j.shard = float64(n)
 	}
-	if j.loss, known = p.Loss.Get(); !known {
-		missing.add(MissingLoss)
-	}
-	if j.stack, known = p.Stack.Get(); !known {
-		missing.add(MissingStack)
-	}
 	j.choices(p)
 	if rank, ok := p.LoRA.Rank.Get(); ok && rank > 0 {
 		targets, known := p.LoRA.Targets.Get()
 		if !known {
-			missing.add(MissingTargets)
+			targets = plan.TargetQ | plan.TargetV // PEFT's choice for LLaMA-like models
+			j.assumed = append(j.assumed, "lora.targets")
 		}
 		dtype := p.LoRA.DType.Or(plan.BFloat16)
 		j.lora = &loraJob{rank: float64(rank), targets: targets, dropout: p.LoRA.Dropout.Or(0) > 0, bytes: 2, autocast: p.LoRA.Autocast.Or(false)}
@@ -180,10 +177,62 @@ func newJob(p *plan.Plan) (j *job, missing Missing, assumed []string, err error)
 		}
 	}
 	if len(missing) > 0 {
-		return j, missing, assumed, nil
+		return nil, missing, nil
 	}
+	j.setSoftware(p, model)
 	j.setModel(model)
-	return j, nil, assumed, nil
+	return j, nil, nil
+}
+
+// setSoftware takes over whose model code and loss run. Where the plan does not say so, the common case is taken, and the job
+// is open: its bounds then cover the other cases too.
+func (j *job) setSoftware(p *plan.Plan, m *catalog.ModelSpec) {
+	var known bool
+	if j.stack, known = p.Stack.Get(); !known {
+		j.stack = plan.HF
+		if m.Encoder() {
+			j.stack = plan.HFBert
+		}
+		j.open.add(MissingStack)
+	}
+	if j.loss, known = p.Loss.Get(); known {
+		return
+	}
+	j.open.add(MissingLoss)
+	switch j.stack {
+	case plan.HFBert:
+		j.loss = plan.NoLogits
+	case plan.LitGPT:
+		j.loss = plan.ChunkedHead
+	case plan.Torchtune:
+		j.loss = plan.Chunked
+	case plan.Torchtitan:
+		j.loss = plan.FP32Held
+	case plan.Megatron:
+		j.loss = plan.VocabParallel
+	default:
+		j.loss = plan.FP32Copy
+	}
+}
+
+// favourable is the job with the open choices made so that it needs the least; adverse so that it needs the most.
+func (j *job) favourable() *job {
+	c := *j
+	if slices.Contains(c.open, MissingLoss) {
+		c.loss = plan.FusedLinear
+	}
+	if slices.Contains(c.open, MissingStack) {
+		c.fusedNorm, c.fusedMLP, c.kernel = true, true, plan.Fused
+	}
+	return &c
+}
+
+func (j *job) adverse() *job {
+	c := *j
+	if slices.Contains(c.open, MissingLoss) && !c.model.Encoder() {
+		c.loss = plan.FP32CopyShifted
+	}
+	return &c
 }
 
 // choices takes over the settings that have a common default.
@@ -230,6 +279,3 @@ func (j *job) setModel(m *catalog.ModelSpec) {
 
 // autocast reports whether fp32 weights are used under torch.autocast: the residual stream is then fp32.
 func (j *job) autocast() bool { return j.precision == plan.Autocast }
-
-// encoder reports whether the model is a BERT-like encoder, whose head is small.
-func (j *job) encoder() bool { return j.model.Family == "bert" || j.model.Family == "roberta" }

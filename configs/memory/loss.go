@@ -31,7 +31,7 @@ func (j *job) logitBytes() float64 {
 // logits is the size of everything that is as wide as the vocabulary, on the last stage. Chunked and fused kernels hold the
 // head's gradient while they run.
 func (j *job) logits() float64 {
-	if j.encoder() {
+	if j.model.Encoder() {
 		return 0
 	}
 	n := j.tokens * j.logitBytes() * j.vocab / j.tensor

@@ -69,7 +69,7 @@ func (j *job) phases(s states, act activations, g gathered) []phase {
 	segment.Activations = act.saved + act.segment + final/2
 
 	backward := persist
-	backward.Gradients = all
+	backward.Gradients = max(all, gradients)
 	backward.Temporaries = j.embeddingGradient()
 	if j.sharding.FSDP() {
 		backward.Gathered = g.root
@@ -119,6 +119,9 @@ func (j *job) persistentGradients(s states) float64 {
 	switch {
 	case j.inBackward:
 		return 0
+	case j.accumulation > 1 && j.sharding.FSDP() && j.fsdp.NoSync.Or(false):
+		// no_sync skips the reduction, so that whole gradients gather on every rank.
+		return j.local.trainable * j.dtypes.gradient
 	case j.accumulation > 1, j.precision == plan.MegatronMixed, j.precision == plan.DeepSpeedBF16Optimizer:
 		return s.gradients
 	}

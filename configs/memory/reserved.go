@@ -48,13 +48,6 @@ func (j *job) peakRange(peak, static float64) Range {
 	return Range{whole(peak), whole(peak - peakBelow*moving), whole(peak + peakAbove*moving)}
 }
 
-// totalRange puts bounds around what is seen from outside. The cache of the allocator is given back before an allocation fails,
-// so that the lower bound is the allocated one with 3 % of unavoidable waste.
-func (j *job) totalRange(peak Range, allocated, reserved, fixed float64) Range {
-	waste := reserved - allocated
-	low := float64(peak.Low)*unavoidableWaste + fixed
-	return Range{whole(reserved + fixed), whole(low), whole(float64(peak.High) + waste + fixed)}
-}
-
-// unavoidableWaste is what an allocator needs over what is allocated at least.
+// unavoidableWaste is what the allocator needs over what is allocated, at least: its cache is given back before an allocation
+// fails, the gaps inside of segments are not.
 const unavoidableWaste = 1.03

@@ -1,0 +1,70 @@
+package memory
+
+import (
+	"github.com/trainvet/trainvet/configs/catalog"
+	"github.com/trainvet/trainvet/configs/plan"
+)
+
+// Verdict says whether a run fits its device.
+type Verdict string
+
+// The verdicts.
+const (
+	Fits      Verdict = "fits"
+	Tight     Verdict = "tight" // more than nine tenths of the device, or more than all of it within the error of the estimate
+	Overflows Verdict = "overflows"
+	Unknown   Verdict = "unknown"
+)
+
+// tightShare is the share of the device from which a run is tight: the error of the estimate is of that order, and batches
+// of uneven length need more than the average one.
+const tightShare = 0.92
+
+// Fit compares an estimate with a device. A run overflows only for certain: when its states alone do not fit, or when even
+// the lower bound of what it needs does not. It is unknown without a device, and where facts that were not stated decide.
+func Fit(u *Usage, device *catalog.DeviceSpec) Verdict {
+	if u == nil || device == nil {
+		return Unknown
+	}
+	usable := device.UsableBytes
+	switch {
+	case u.Static > usable || u.Needed.Low > usable:
+		return Overflows
+	case len(u.Open) > 0 && u.Needed.High > usable:
+		return Unknown
+	case float64(u.Needed.Bytes) > tightShare*float64(usable):
+		return Tight
+	}
+	return Fits
+}
+
+// Report is the whole answer about one plan.
+type Report struct {
+	Usage   *Usage // nil where a fact is missing without which there is no estimate
+	Verdict Verdict
+	Missing Missing // what keeps the verdict from being known
+	Options []Option
+}
+
+// Check estimates a plan and compares it with its device. The error is of a model or device that the catalogue does not know.
+func Check(p *plan.Plan) (Report, error) {
+	u, missing, err := Estimate(p)
+	if err != nil {
+		return Report{Verdict: Unknown}, err
+	}
+	r := Report{Usage: u, Missing: missing, Verdict: Unknown}
+	if u == nil {
+		if !p.Device.Known() {
+			r.Missing.add(MissingDevice)
+		}
+		return r, nil
+	}
+	r.Verdict = Fit(u, u.Device)
+	switch {
+	case u.Device == nil:
+		r.Missing.add(MissingDevice)
+	case r.Verdict == Unknown:
+		r.Missing = u.Open
+	}
+	return r, nil
+}
