@@ -68,7 +68,7 @@ type lexer struct {
 }
 
 func newLexer(text string, size int) *lexer {
-	lx := &lexer{text: text, size: size, toks: make([]token, 0, size/4+16)}
+	lx := &lexer{text: text, size: size, toks: make([]token, 0, size/6+64)}
 	lx.recovery.budget = 4*size + 1024
 	return lx
 }
@@ -126,8 +126,7 @@ newLine:
 		switch c := s[pos]; c {
 		case '#':
 			start := pos
-			for pos++; s[pos] != '\n' && s[pos] != '\r' && (s[pos] != 0 || pos < lx.size); pos++ {
-			}
+			pos = lx.comment(pos)
 			lx.comms = append(lx.comms, source.Span{Start: uint32(start), End: uint32(pos)})
 			if pos < lx.size {
 				pos = lineEnd(s, pos)
@@ -158,7 +157,7 @@ again:
 		c := s[pos]
 		start := pos
 		if class := classOf[c]; class&cIdentStart != 0 {
-			if class&cPrefix != 0 {
+			if class&cPrefix != 0 && (classOf[s[pos+1]]|classOf[s[pos+2]])&cQuote != 0 {
 				if quote, flags := stringPrefix(s, pos); quote >= 0 {
 					lx.toks = toks
 					pos = lx.quoted(start, quote, flags)
@@ -219,8 +218,7 @@ again:
 			continue
 
 		case '#':
-			for pos++; s[pos] != '\n' && s[pos] != '\r' && (s[pos] != 0 || pos < lx.size); pos++ {
-			}
+			pos = lx.comment(pos)
 			lx.comms = append(lx.comms, source.Span{Start: uint32(start), End: uint32(pos)})
 			continue
 
@@ -461,6 +459,20 @@ func lineEnd(s string, pos int) int {
 		return pos + 1
 	}
 	return -1
+}
+
+// comment gives the end of the comment at pos.
+func (lx *lexer) comment(pos int) int {
+	s := lx.text
+	for {
+		pos++
+		for classOf[s[pos]]&cLineStop == 0 {
+			pos++
+		}
+		if s[pos] != 0 || pos >= lx.size {
+			return pos
+		}
+	}
 }
 
 // operator emits an operator of one or two characters, or its augmented assignment.

@@ -25,6 +25,7 @@ func Parse(f *source.File) *File {
 	lx := newLexer(text.String(), len(f.Text))
 	lx.run()
 	p := &parser{text: lx.text, toks: lx.toks, lexErrors: lx.errs, exprTexts: lx.exprs, prologue: true}
+	p.presize(len(f.Text))
 	p.kind = p.toks[0].kind
 	file := &File{Source: f, comments: lx.comms, Body: p.module()}
 	if len(p.errors)+len(p.lexErrors) > 0 {

@@ -163,16 +163,18 @@ func wordKind(word string) kind {
 
 // The classes of bytes.
 const (
-	cIdentStart uint8 = 1 << iota
+	cIdentStart uint16 = 1 << iota
 	cIdent
 	cDigit
 	cHex
-	cPrefix     // a letter of a string prefix
+	cPrefix // a letter of a string prefix
+	cQuote
+	cLineStop   // a line end or NUL
 	cStringStop // a byte at which the scan of a string must look closer
 	cFieldStop  // the same for the literal part of an f-string
 )
 
-var classOf = func() (table [256]uint8) {
+var classOf = func() (table [256]uint16) {
 	for c := range table {
 		switch {
 		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c == '_', c >= 0x80:
@@ -186,7 +188,11 @@ var classOf = func() (table [256]uint8) {
 		switch c {
 		case 'b', 'r', 'u', 'f', 't', 'B', 'R', 'U', 'F', 'T':
 			table[c] |= cPrefix
-		case '\'', '"', '\\', '\n', '\r', 0:
+		case '\'', '"':
+			table[c] |= cQuote | cStringStop | cFieldStop
+		case '\n', '\r', 0:
+			table[c] |= cLineStop | cStringStop | cFieldStop
+		case '\\':
 			table[c] |= cStringStop | cFieldStop
 		case '{', '}':
 			table[c] |= cFieldStop
