@@ -59,6 +59,7 @@ type lexer struct {
 	comms []source.Span
 	errs  []SyntaxError
 	exprs []exprText
+	faults
 
 	indents  [maxIndents + 1]struct{ col, alt int }
 	level    int // index into indents
@@ -70,6 +71,7 @@ type lexer struct {
 func newLexer(text string, size int) *lexer {
 	lx := &lexer{text: text, size: size, toks: make([]token, 0, size/6+64)}
 	lx.recovery.budget = 4*size + 1024
+	lx.triple = -1
 	return lx
 }
 

@@ -285,6 +285,7 @@ func (lx *lexer) unterminated(start, pos int, flags uint8) int {
 	what := "unterminated string literal"
 	if flags&fTriple != 0 {
 		what = "unterminated triple-quoted string literal"
+		lx.triple = strings.IndexAny(lx.text[start:], "\"'") + start
 		lx.budget -= pos - start
 		if lx.budget > 0 {
 			pos = start
@@ -482,6 +483,7 @@ func (lx *lexer) middle(pos int) int {
 			what := "unterminated f-string literal"
 			if f.triple {
 				what = "unterminated triple-quoted f-string literal"
+				lx.triple = strings.IndexAny(lx.text[f.start:], "\"'") + int(f.start)
 			}
 			lx.fault(int(f.start), int(f.start)+1, "%s", what)
 			piece(pos)

@@ -7,6 +7,7 @@ import "github.com/trainvet/trainvet/lint/source"
 type Node interface {
 	Span() source.Span
 	node()
+	base() *Base
 }
 
 // Expr is an expression.
@@ -33,6 +34,7 @@ type Base struct{ At source.Span }
 // Span is where the node stands.
 func (b *Base) Span() source.Span { return b.At }
 func (b *Base) node()             {}
+func (b *Base) base() *Base       { return b }
 
 // Context says what happens to a name, attribute, subscript, star, list or tuple.
 type Context uint8

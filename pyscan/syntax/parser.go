@@ -22,16 +22,13 @@ func Parse(f *source.File) *File {
 	text.Grow(len(f.Text) + len(sentinel))
 	text.Write(f.Text)
 	text.WriteString(sentinel)
-	lx := newLexer(text.String(), len(f.Text))
-	lx.run()
-	p := &parser{text: lx.text, toks: lx.toks, lexErrors: lx.errs, exprTexts: lx.exprs, prologue: true}
-	p.presize(len(f.Text))
-	p.kind = p.toks[0].kind
-	file := &File{Source: f, comments: lx.comms, Body: p.module()}
-	if len(p.errors)+len(p.lexErrors) > 0 {
-		file.Errors = append(p.lexErrors, p.errors...)
-		slices.SortStableFunc(file.Errors, func(a, b SyntaxError) int { return int(a.At.Start) - int(b.At.Start) })
+	a := &attempt{text: text.String(), size: len(f.Text)}
+	a.parse()
+	if len(a.errors) > 0 {
+		a = a.repaired()
 	}
+	file := &File{Source: f}
+	a.finish(file)
 	return file
 }
 
