@@ -439,13 +439,8 @@ func (b *binder) defaults(args *syntax.Arguments) {
 }
 
 func (b *binder) imports(alias *syntax.Alias, stmt syntax.Stmt) {
-	for _, i := range b.scope.Module.Imports {
-		if i.Node == syntax.Node(alias) {
-			if i.Member != "*" {
-				b.name(i.Name, &Def{Kind: ImportDef, Node: alias, Stmt: stmt, Import: i})
-			}
-			return
-		}
+	if i := b.scope.Module.imports[alias]; i != nil && i.Member != "*" {
+		b.name(i.Name, &Def{Kind: ImportDef, Node: alias, Stmt: stmt, Import: i})
 	}
 }
 
@@ -673,10 +668,8 @@ func (b *binder) assigns(node syntax.Stmt) []string {
 				add(Path(n))
 			}
 		case *syntax.Alias:
-			for _, i := range b.scope.Module.Imports {
-				if i.Node == syntax.Node(n) {
-					add(i.Name)
-				}
+			if i := b.scope.Module.imports[n]; i != nil {
+				add(i.Name)
 			}
 		case *syntax.ExceptHandler:
 			add(n.Name)

@@ -16,8 +16,9 @@ type Module struct {
 	File *source.File
 	Tree *syntax.File
 	*Summary
-	Root   *Scope // the module's own scope
-	scopes map[syntax.Node]*Scope
+	Root    *Scope // the module's own scope
+	scopes  map[syntax.Node]*Scope
+	imports map[*syntax.Alias]*Import
 }
 
 // Summary is the small part of a Module that is worth keeping when its tree is dropped.
@@ -175,7 +176,7 @@ func (m *Module) Scopes(yield func(*Scope)) {
 
 // New resolves the scopes and imports of a parsed file.
 func New(tree *syntax.File) *Module {
-	m := &Module{File: tree.Source, Tree: tree, Summary: &Summary{Globals: map[string][]*Scope{}}, scopes: map[syntax.Node]*Scope{}}
+	m := &Module{File: tree.Source, Tree: tree, Summary: &Summary{Globals: map[string][]*Scope{}}, scopes: map[syntax.Node]*Scope{}, imports: map[*syntax.Alias]*Import{}}
 	m.Root = &Scope{Kind: ModuleScope, Name: "<module>", Module: m}
 	collect := collector{module: m}
 	collect.stmts(m.Root, tree.Body)
@@ -252,6 +253,7 @@ func (c *collector) visit(in *Scope, node syntax.Node) {
 func (c *collector) add(in *Scope, i *Import) {
 	i.Scope = in
 	c.module.Imports = append(c.module.Imports, i)
+	c.module.imports[i.Node.(*syntax.Alias)] = i
 	if i.Member == "*" {
 		c.module.Stars = append(c.module.Stars, i)
 	}

@@ -97,17 +97,21 @@ func (a *attempt) with(p patch) *attempt {
 // candidates are places where a character may be missing, the likely ones first.
 func (a *attempt) candidates() []patch {
 	var list []patch
-	if a.faults.triple >= 0 {
-		list = a.tripleCandidates(list)
+	// Whether the scan ran into the end of the file inside a string says little: an apostrophe can pair up with the wrong quotes.
+	for _, quote := range []byte(`"'`) {
+		list = a.tripleCandidates(list, quote)
 	}
 	sort.SliceStable(list, func(i, j int) bool { return list[i].rank < list[j].rank })
 	return list
 }
 
 // tripleCandidates are the places of two quotes where three may have been.
-func (a *attempt) tripleCandidates(list []patch) []patch {
+func (a *attempt) tripleCandidates(list []patch, quote byte) []patch {
 	s := a.text[:a.size]
-	quote := s[a.faults.triple]
+	wanted := 1
+	if a.faults.triple >= 0 && s[a.faults.triple] == quote {
+		wanted = 2
+	}
 	for i := 0; i < a.size; {
 		next := strings.IndexByte(s[i:], quote)
 		if next < 0 {
@@ -119,7 +123,9 @@ func (a *attempt) tripleCandidates(list []patch) []patch {
 			end++
 		}
 		if end-i == 2 {
-			list = append(list, patch{i, quote, tripleRank(s, i)})
+			if rank := tripleRank(s, i); rank <= wanted {
+				list = append(list, patch{i, quote, rank})
+			}
 		}
 		i = end
 	}

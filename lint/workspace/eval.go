@@ -1,0 +1,461 @@
+package workspace
+
+import (
+	"strings"
+
+	"github.com/trainvet/trainvet/lint/constant"
+	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/loop"
+	"github.com/trainvet/trainvet/pyscan/syntax"
+)
+
+// Limits of the evaluator. What a limit cuts off is Unknown and is not remembered, so that the order of questions cannot
+// change an answer.
+const (
+	maxFrames = 8      // calls followed into one another
+	maxDepth  = 60     // expressions followed into one another
+	maxSteps  = 20_000 // for one question from outside
+)
+
+// evaluator is the state of the linked questions of one view.
+type evaluator struct {
+	memo        map[evalKey]pyscan.Value
+	busy        map[evalKey]bool
+	frames      map[frameKey]*pyscan.Frame
+	loops       map[*pyscan.Module][]*loop.Loop
+	modules     map[string]*pyscan.ModuleValue
+	checkpoints map[*pyscan.Module][]*Checkpoint
+	callers     map[*pyscan.Scope][]callSite
+	located     map[importKey]string
+	holds       map[importKey]bool
+	cuts        int // how often a limit or a cycle cut something off
+	depth       int
+	steps       int
+}
+
+type evalKey struct {
+	node  any // syntax.Expr or *pyscan.Def
+	frame *pyscan.Frame
+}
+
+type frameKey struct {
+	scope *pyscan.Scope
+	call  syntax.Node
+	from  *pyscan.Frame
+	self  pyscan.Value
+}
+
+func newEvaluator() evaluator {
+	return evaluator{memo: map[evalKey]pyscan.Value{}, busy: map[evalKey]bool{}, frames: map[frameKey]*pyscan.Frame{}, modules: map[string]*pyscan.ModuleValue{},
+		checkpoints: map[*pyscan.Module][]*Checkpoint{}, loops: map[*pyscan.Module][]*loop.Loop{}, located: map[importKey]string{}, holds: map[importKey]bool{}}
+}
+
+// Eval is what an expression of a scope may evaluate to, in a given call of its function (frame) or, with a nil frame, in
+// any. It never gives nil.
+func (v *View) Eval(scope *pyscan.Scope, frame *pyscan.Frame, e syntax.Expr) pyscan.Value {
+	if e == nil {
+		return &pyscan.Unknown{}
+	}
+	at := pyscan.From(scope.Module, e)
+	return v.guard(evalKey{e, frame}, at, func() pyscan.Value { return v.expr(scope, frame, e, at) })
+}
+
+// EvalDef is what a definition of a scope gives its name.
+func (v *View) EvalDef(scope *pyscan.Scope, frame *pyscan.Frame, def *pyscan.Def) pyscan.Value {
+	at := pyscan.From(scope.Module, def.Node)
+	return v.guard(evalKey{def, frame}, at, func() pyscan.Value { return v.definition(scope, frame, def, at) })
+}
+
+// guard remembers answers and cuts cycles and limits.
+func (v *View) guard(key evalKey, at pyscan.Origin, run func() pyscan.Value) pyscan.Value {
+	ev := &v.eval
+	if value, known := ev.memo[key]; known {
+		return value
+	}
+	if ev.depth == 0 {
+		ev.steps = 0
+	}
+	ev.steps++
+	if ev.busy[key] || ev.depth >= maxDepth || ev.steps > maxSteps || v.ctx.Err() != nil {
+		ev.cuts++
+		return &pyscan.Unknown{Origin: at}
+	}
+	ev.busy[key] = true
+	ev.depth++
+	before := ev.cuts
+	value := run()
+	ev.depth--
+	delete(ev.busy, key)
+	if ev.cuts == before || ev.depth == 0 {
+		ev.memo[key] = value
+	}
+	return value
+}
+
+func (v *View) expr(scope *pyscan.Scope, frame *pyscan.Frame, e syntax.Expr, at pyscan.Origin) pyscan.Value {
+	eval := func(e syntax.Expr) pyscan.Value { return v.Eval(scope, frame, e) }
+	switch e := e.(type) {
+	case *syntax.Constant:
+		return &pyscan.Const{Origin: at, V: literal(e)}
+	case *syntax.Name:
+		if def := scope.Def(e); def != nil {
+			return v.EvalDef(scope, frame, def)
+		}
+		return v.outside(scope, frame, e.ID, at)
+	case *syntax.Attribute:
+		if def := scope.AttrDef(e); def != nil {
+			return v.EvalDef(scope, frame, def)
+		}
+		return v.Attr(eval(e.Value), e.Attr, at)
+	case *syntax.Call:
+		return v.call(scope, frame, e, at)
+	case *syntax.Subscript:
+		return v.index(eval(e.Value), v.slice(scope, frame, e.Slice), at)
+	case *syntax.BinOp:
+		return v.operate(at, operatorText[e.Op], eval(e.Left), eval(e.Right))
+	case *syntax.UnaryOp:
+		return v.operate(at, unaryText[e.Op], eval(e.Operand))
+	case *syntax.BoolOp:
+		operands := make([]pyscan.Value, len(e.Values))
+		for i, operand := range e.Values {
+			operands[i] = eval(operand)
+		}
+		if e.Op == syntax.Or { // `x or default` is one of them
+			return v.union(at, operands...)
+		}
+		return v.operate(at, "and", operands...)
+	case *syntax.Compare:
+		operands := []pyscan.Value{eval(e.Left)}
+		for _, c := range e.Comparators {
+			operands = append(operands, eval(c))
+		}
+		if len(e.Ops) == 1 {
+			return v.operate(at, compareText[e.Ops[0]], operands...)
+		}
+		return &pyscan.Op{Origin: at, Name: "compare", Operands: operands}
+	case *syntax.IfExp:
+		if test, ok := v.Constant(eval(e.Test)); ok {
+			if test.Truth() {
+				return eval(e.Body)
+			}
+			return eval(e.OrElse)
+		}
+		return v.union(at, eval(e.Body), eval(e.OrElse))
+	case *syntax.NamedExpr:
+		return eval(e.Value)
+	case *syntax.Await:
+		return eval(e.Value)
+	case *syntax.Lambda:
+		return &pyscan.Func{Origin: at, Scope: scope.Module.ScopeOf(e), Frame: frame}
+	case *syntax.List:
+		return v.sequence(scope, frame, e.Elts, at)
+	case *syntax.Tuple:
+		return v.sequence(scope, frame, e.Elts, at)
+	case *syntax.Set:
+		return v.sequence(scope, frame, e.Elts, at)
+	case *syntax.Comp:
+		if e.Kind == syntax.DictComp {
+			return &pyscan.Mapping{Origin: at, Open: true}
+		}
+		return &pyscan.Sequence{Origin: at, Elements: []pyscan.Value{eval(e.Elt)}, Open: true}
+	case *syntax.Dict:
+		m := &pyscan.Mapping{Origin: at}
+		for i, key := range e.Keys {
+			if key != nil {
+				m.Keys, m.Values = append(m.Keys, eval(key)), append(m.Values, eval(e.Values[i]))
+				continue
+			}
+			inner, ok := v.Expand(eval(e.Values[i])).(*pyscan.Mapping) // **inner
+			if !ok {
+				m.Open = true
+				continue
+			}
+			m.Keys, m.Values = append(m.Keys, inner.Keys...), append(m.Values, inner.Values...)
+			m.Open = m.Open || inner.Open
+		}
+		return m
+	case *syntax.Starred:
+		return eval(e.Value)
+	case *syntax.JoinedStr:
+		return v.joined(scope, frame, e, at)
+	}
+	return &pyscan.Unknown{Origin: at}
+}
+
+// joined is the text of an f-string whose fields are all constant.
+func (v *View) joined(scope *pyscan.Scope, frame *pyscan.Frame, e *syntax.JoinedStr, at pyscan.Origin) pyscan.Value {
+	var text strings.Builder
+	for _, part := range e.Values {
+		field, isField := part.(*syntax.FormattedValue)
+		if !isField {
+			if piece, ok := part.(*syntax.Constant); ok {
+				text.WriteString(piece.Text)
+			}
+			continue
+		}
+		c, ok := v.Constant(v.Eval(scope, frame, field.Value))
+		if !ok || field.FormatSpec != nil || field.Conversion >= 0 {
+			return &pyscan.Unknown{Origin: at}
+		}
+		if s, ok := c.Str(); ok {
+			text.WriteString(s)
+		} else {
+			text.WriteString(c.String())
+		}
+	}
+	return &pyscan.Const{Origin: at, V: constant.MakeString(text.String())}
+}
+
+func (v *View) sequence(scope *pyscan.Scope, frame *pyscan.Frame, elements []syntax.Expr, at pyscan.Origin) pyscan.Value {
+	seq := &pyscan.Sequence{Origin: at}
+	for _, e := range elements {
+		star, ok := e.(*syntax.Starred)
+		if !ok {
+			seq.Elements = append(seq.Elements, v.Eval(scope, frame, e))
+			continue
+		}
+		inner := v.Expand(v.Eval(scope, frame, star.Value))
+		for _, element := range v.elements(inner) {
+			seq.Elements = append(seq.Elements, element)
+		}
+		if list, ok := inner.(*pyscan.Sequence); !ok || list.Open {
+			seq.Open = true
+		}
+	}
+	return seq
+}
+
+func (v *View) slice(scope *pyscan.Scope, frame *pyscan.Frame, e syntax.Expr) pyscan.Value {
+	if _, ok := e.(*syntax.Slice); ok {
+		return &pyscan.Unknown{Origin: pyscan.From(scope.Module, e)}
+	}
+	return v.Eval(scope, frame, e)
+}
+
+// outside is a name that its scope does not define: a closure variable, a module's name, a builtin.
+func (v *View) outside(scope *pyscan.Scope, frame *pyscan.Frame, name string, at pyscan.Origin) pyscan.Value {
+	for s, f := scope, frame; s != nil; s = s.Parent {
+		if s != scope && s.Kind != pyscan.ClassScope && s.Kind != pyscan.ModuleScope {
+			if defs := s.Defs(name); len(defs) > 0 && !s.Outer(name) {
+				alternatives := make([]pyscan.Value, 0, len(defs))
+				for _, def := range defs {
+					alternatives = append(alternatives, v.EvalDef(s, f, def))
+				}
+				return v.union(at, alternatives...)
+			}
+		}
+		if s.Kind == pyscan.FuncScope || s.Kind == pyscan.LambdaScope {
+			if f != nil {
+				f = f.Outer
+			}
+		}
+	}
+	if value := v.moduleName(scope.Module, name); value != nil {
+		return value
+	}
+	if builtins[name] {
+		return v.external(at, "builtins."+name)
+	}
+	return &pyscan.Unknown{Origin: at}
+}
+
+// moduleName is what a module's own name is bound to when the module has run, star imports included; nil when it has none.
+func (v *View) moduleName(m *pyscan.Module, name string) pyscan.Value {
+	var alternatives []pyscan.Value
+	if def := m.Root.Exit(name); def != nil {
+		alternatives = append(alternatives, v.EvalDef(m.Root, nil, def))
+	} else if defs := m.Root.Defs(name); len(defs) > 0 {
+		alternatives = append(alternatives, v.EvalDef(m.Root, nil, defs[len(defs)-1]))
+	}
+	for _, scope := range m.Globals[name] {
+		for _, def := range scope.Defs(name) {
+			alternatives = append(alternatives, v.EvalDef(scope, nil, def))
+		}
+	}
+	if len(alternatives) > 0 {
+		return v.union(alternatives[0].Site().Origin(), alternatives...)
+	}
+	for i := len(m.Stars) - 1; i >= 0; i-- {
+		if file := v.locate(m.File.Path, m.Stars[i].Module, m.Stars[i].Level); file != "" && file != m.File.Path {
+			key := evalKey{starKey{file, name}, nil}
+			if v.eval.busy[key] {
+				continue
+			}
+			v.eval.busy[key] = true
+			value := v.ModuleMember(file, name)
+			delete(v.eval.busy, key)
+			if value != nil {
+				return value
+			}
+		}
+	}
+	return nil
+}
+
+type starKey struct{ file, name string }
+
+// ModuleMember is what a module of the project offers under a name; nil when it has no such name.
+func (v *View) ModuleMember(file, name string) pyscan.Value {
+	m := v.Module(file)
+	if m == nil {
+		return nil
+	}
+	if value := v.moduleName(m, name); value != nil {
+		return value
+	}
+	if base, ok := strings.CutSuffix(file, "/__init__.py"); ok {
+		if sub := v.moduleAt(base + "/" + name); sub != "" {
+			return v.moduleValue(sub)
+		}
+	}
+	return nil
+}
+
+func (v *View) moduleValue(file string) *pyscan.ModuleValue {
+	value := v.eval.modules[file]
+	if value == nil {
+		value = &pyscan.ModuleValue{Path: file}
+		v.eval.modules[file] = value
+	}
+	return value
+}
+
+func (v *View) definition(scope *pyscan.Scope, frame *pyscan.Frame, def *pyscan.Def, at pyscan.Origin) pyscan.Value {
+	switch def.Kind {
+	case pyscan.ParamDef:
+		return v.param(scope, frame, def.Param, at)
+	case pyscan.AssignDef:
+		value := v.Eval(scope, frame, def.Value)
+		if _, unknown := value.(*pyscan.Unknown); unknown && def.Annotation != nil {
+			return v.annotated(scope, frame, def.Annotation, value, at)
+		}
+		return value
+	case pyscan.AnnDef:
+		return v.annotated(scope, frame, def.Annotation, &pyscan.Unknown{Origin: at}, at)
+	case pyscan.AugDef:
+		var before pyscan.Value = &pyscan.Unknown{Origin: at}
+		if def.Prev != nil {
+			before = v.EvalDef(scope, frame, def.Prev)
+		} else if attr, ok := def.Node.(*syntax.Attribute); ok {
+			before = v.Attr(v.Eval(scope, frame, attr.Value), attr.Attr, at)
+		}
+		return v.operate(at, operatorText[def.Op], before, v.Eval(scope, frame, def.Value))
+	case pyscan.UnpackDef:
+		value := v.Eval(scope, frame, def.Value)
+		for _, i := range def.Path {
+			value = v.elementAt(value, i, at)
+		}
+		return value
+	case pyscan.IterDef:
+		value := v.iterate(scope, frame, def.Value, at)
+		for _, i := range def.Path {
+			value = v.elementAt(value, i, at)
+		}
+		return value
+	case pyscan.WithDef:
+		return v.enter(v.Eval(scope, frame, def.Value), at)
+	case pyscan.ImportDef:
+		return v.imported(scope.Module, def.Import)
+	case pyscan.ScopeDef:
+		if def.Opens == nil {
+			break
+		}
+		if def.Opens.Kind == pyscan.ClassScope {
+			return &pyscan.Class{Origin: at, Scope: def.Opens, Frame: frame}
+		}
+		return v.decorated(scope, frame, &pyscan.Func{Origin: at, Scope: def.Opens, Frame: frame}, def.Opens.Function())
+	case pyscan.PhiDef:
+		alternatives := make([]pyscan.Value, 0, len(def.Alternatives))
+		for _, alternative := range def.Alternatives {
+			value := v.EvalDef(scope, frame, alternative)
+			if def.InLoop && isCut(value) { // what comes round from an earlier iteration adds nothing new by itself
+				continue
+			}
+			alternatives = append(alternatives, value)
+		}
+		return v.union(at, alternatives...)
+	}
+	return &pyscan.Unknown{Origin: at}
+}
+
+func isCut(value pyscan.Value) bool {
+	_, unknown := value.(*pyscan.Unknown)
+	return unknown && value.Site().Node == nil
+}
+
+// decorated applies what is known of decorators: a property stays a function (Attr calls it), staticmethod and
+// classmethod bind, anything else is taken to keep the function's meaning.
+func (v *View) decorated(_ *pyscan.Scope, _ *pyscan.Frame, f *pyscan.Func, _ *syntax.FunctionDef) pyscan.Value {
+	return f
+}
+
+// param is a parameter in a frame, or open.
+func (v *View) param(scope *pyscan.Scope, frame *pyscan.Frame, index int, at pyscan.Origin) pyscan.Value {
+	for f := frame; f != nil; f = f.Outer {
+		if f.Scope == scope {
+			if value, given := f.Args[index]; given {
+				return value
+			}
+			if index == 0 && f.Self != nil {
+				return f.Self
+			}
+			if d := scope.Params[index].Default; d != nil {
+				return v.Eval(scope.Parent, f.Outer, d)
+			}
+		}
+	}
+	if class := scope.EnclosingClass(); class != nil && index == 0 && !isStatic(scope) {
+		self := &pyscan.Class{Origin: pyscan.From(scope.Module, class.Node), Scope: class}
+		if isClassMethod(scope) {
+			return self
+		}
+		return &pyscan.Instance{Origin: at, Of: self}
+	}
+	return &pyscan.ParamValue{Origin: at, Scope: scope, Index: index}
+}
+
+func hasDecorator(scope *pyscan.Scope, names ...string) bool {
+	if def := scope.Function(); def != nil {
+		for _, d := range def.Decorators {
+			path := pyscan.Path(d)
+			for _, name := range names {
+				if path == name || strings.HasSuffix(path, "."+name) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+func isStatic(scope *pyscan.Scope) bool      { return hasDecorator(scope, "staticmethod") }
+func isClassMethod(scope *pyscan.Scope) bool { return hasDecorator(scope, "classmethod") }
+func isProperty(scope *pyscan.Scope) bool {
+	return hasDecorator(scope, "property", "cached_property", "functools.cached_property", "getter")
+}
+
+func literal(c *syntax.Constant) constant.Value {
+	switch c.Kind {
+	case syntax.TrueConstant:
+		return constant.MakeBool(true)
+	case syntax.FalseConstant:
+		return constant.MakeBool(false)
+	case syntax.EllipsisConstant:
+		return constant.MakeEllipsis()
+	case syntax.IntConstant:
+		return constant.ParseInt(c.Text)
+	case syntax.FloatConstant:
+		return constant.MakeFloat(c.Float)
+	case syntax.StrConstant:
+		return constant.MakeString(c.Text)
+	case syntax.BytesConstant:
+		return constant.MakeBytes(c.Text)
+	}
+	return constant.Value{}
+}
+
+var (
+	operatorText = [...]string{"+", "-", "*", "@", "/", "%", "**", "<<", ">>", "|", "^", "&", "//"}
+	unaryText    = [...]string{"~", "not", "+", "-"}
+	compareText  = [...]string{"==", "!=", "<", "<=", ">", ">=", "is", "is not", "in", "not in"}
+)

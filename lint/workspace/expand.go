@@ -1,0 +1,307 @@
+package workspace
+
+import (
+	"path"
+	"sort"
+	"strings"
+	"sync"
+
+	"github.com/trainvet/trainvet/lint/source"
+	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/syntax"
+)
+
+// callSite is a call found in a module, with the scope it stands in.
+type callSite struct {
+	scope *pyscan.Scope
+	call  *syntax.Call
+}
+
+// maxCallers bounds the calls that are looked at to learn what a parameter may be.
+const maxCallers = 24
+
+// Expand replaces an open parameter by what its callers pass, or by what its annotation says; any other value stays.
+func (v *View) Expand(value pyscan.Value) pyscan.Value {
+	switch value := value.(type) {
+	case *pyscan.ParamValue:
+		return v.guard(evalKey{paramKey{value.Scope, value.Index}, nil}, value.Origin, func() pyscan.Value { return v.expandParam(value) })
+	case *pyscan.Union:
+		open := false
+		for _, one := range value.Alternatives {
+			if _, is := one.(*pyscan.ParamValue); is {
+				open = true
+			}
+		}
+		if open {
+			list := make([]pyscan.Value, len(value.Alternatives))
+			for i, one := range value.Alternatives {
+				list[i] = v.Expand(one)
+			}
+			return v.union(value.Origin, list...)
+		}
+	}
+	return value
+}
+
+type paramKey struct {
+	scope *pyscan.Scope
+	index int
+}
+
+func (v *View) expandParam(param *pyscan.ParamValue) pyscan.Value {
+	p := param.Scope.Params[param.Index]
+	var otherwise pyscan.Value = param
+	if p.Annotation != nil && param.Scope.Parent != nil && p.Kind != pyscan.VarArgs && p.Kind != pyscan.VarKeywords {
+		otherwise = v.annotated(param.Scope.Parent, nil, p.Annotation, param, param.Origin)
+	}
+	var list []pyscan.Value
+	callers := v.Callers(param.Scope)
+	if len(callers) > maxCallers {
+		return otherwise
+	}
+	for _, site := range callers {
+		value, given := v.argumentFor(site, param)
+		if !given {
+			if p.Default == nil {
+				return otherwise
+			}
+			value = v.Eval(param.Scope.Parent, nil, p.Default)
+		}
+		value = v.Expand(value)
+		if vague(value) {
+			return otherwise
+		}
+		list = append(list, value)
+	}
+	if len(list) == 0 {
+		return otherwise
+	}
+	value := v.union(param.Origin, list...)
+	if vague(value) {
+		return otherwise
+	}
+	return value
+}
+
+func vague(value pyscan.Value) bool {
+	switch value.(type) {
+	case *pyscan.Unknown, *pyscan.ParamValue:
+		return true
+	}
+	return false
+}
+
+// argumentFor is what a call passes for a parameter; given is false when it leaves the default.
+func (v *View) argumentFor(site callSite, param *pyscan.ParamValue) (value pyscan.Value, given bool) {
+	for _, callee := range Alternatives(v.Eval(site.scope, nil, site.call.Func)) {
+		f := v.calledFunc(callee)
+		if f == nil || f.Scope != param.Scope {
+			continue
+		}
+		frame := v.Enter(f, site.call, site.scope, nil)
+		if frame == nil {
+			break
+		}
+		value, given = frame.Args[param.Index]
+		if open, still := value.(*pyscan.ParamValue); given && still && open.Scope == param.Scope && open.Index == param.Index {
+			return &pyscan.Unknown{Origin: param.Origin}, true // a star argument may have filled it
+		}
+		return value, given
+	}
+	return &pyscan.Unknown{Origin: param.Origin}, true
+}
+
+// calledFunc is the project function that runs when a value is called: the function itself, __init__ of a class, forward or
+// __call__ of an instance. Nil when none is known.
+func (v *View) calledFunc(callee pyscan.Value) *pyscan.Func {
+	switch callee := callee.(type) {
+	case *pyscan.Func:
+		return callee
+	case *pyscan.Partial:
+		return v.calledFunc(callee.Of)
+	case *pyscan.Class:
+		if init := v.method(callee, "__init__"); init != nil {
+			return &pyscan.Func{Origin: callee.Origin, Scope: init, Self: &pyscan.Instance{Origin: callee.Origin, Of: callee}}
+		}
+	case *pyscan.Instance:
+		if class, ok := callee.Of.(*pyscan.Class); ok {
+			for _, name := range []string{"forward", "__call__"} {
+				if method := v.method(class, name); method != nil {
+					return &pyscan.Func{Origin: callee.Origin, Scope: method, Self: callee}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// Called is the project function that runs when a value is called, bound to its receiver; nil when none is known.
+func (v *View) Called(callee pyscan.Value) *pyscan.Func { return v.calledFunc(callee) }
+
+// Callers are the calls in the project that reach a function, as far as they can be resolved by name: in its own file, and
+// in files that call something of that name.
+func (v *View) Callers(function *pyscan.Scope) []callSite {
+	if list, known := v.eval.callers[function]; known {
+		return list
+	}
+	if v.eval.callers == nil {
+		v.eval.callers = map[*pyscan.Scope][]callSite{}
+	}
+	v.eval.callers[function] = nil // a question about itself on the way finds none
+	name := function.Name
+	if name == "__init__" && function.EnclosingClass() != nil {
+		name = function.EnclosingClass().Name
+	}
+	var list []callSite
+	own := function.Module.File.Path
+	if name != "forward" && name != "__call__" && name != "<lambda>" {
+		files := append([]string{own}, v.Mentioning(own, name)...)
+		for i, file := range files {
+			if i > 0 && file == own {
+				continue
+			}
+			m := v.Module(file)
+			if m == nil {
+				continue
+			}
+			for _, site := range callsOf(m, name) {
+				for _, callee := range Alternatives(v.Eval(site.scope, nil, site.call.Func)) {
+					if f := v.calledFunc(callee); f != nil && f.Scope == function {
+						list = append(list, site)
+						break
+					}
+				}
+			}
+			if len(list) > maxCallers {
+				break
+			}
+		}
+	}
+	v.eval.callers[function] = list
+	return list
+}
+
+// HasCallers reports whether a call of the function is known anywhere in the project.
+func (v *View) HasCallers(function *pyscan.Scope) bool { return len(v.Callers(function)) > 0 }
+
+// callsOf are the calls in a module whose callee ends in a name.
+func callsOf(m *pyscan.Module, name string) []callSite {
+	var list []callSite
+	for _, stmt := range m.Tree.Body {
+		syntax.Inspect(stmt, func(n syntax.Node) bool {
+			if call, ok := n.(*syntax.Call); ok {
+				switch f := call.Func.(type) {
+				case *syntax.Name:
+					if f.ID == name {
+						list = append(list, callSite{pyscan.ScopeAt(m, call), call})
+					}
+				case *syntax.Attribute:
+					if f.Attr == name {
+						list = append(list, callSite{pyscan.ScopeAt(m, call), call})
+					}
+				}
+			}
+			return true
+		})
+	}
+	return list
+}
+
+// maxProject bounds the Python files that are searched for callers.
+const maxProject = 20_000
+
+// Mentioning lists the Python files of the project around a file that call something of that name, sorted.
+func (v *View) Mentioning(from, name string) []string {
+	root := v.projectRoot(from)
+	v.record(ReadMention, root+"\x00"+name)
+	return v.store.calls(v.Snapshot, root)[name]
+}
+
+// projectRoot is the folder whose files belong together: the top of the checkout, or the highest folder named in the path
+// that was given.
+func (v *View) projectRoot(from string) string {
+	folder := path.Dir(from)
+	for at := folder; ; at = path.Dir(at) {
+		if v.isRoot(at) {
+			return at
+		}
+		if at == "." || at == "/" || strings.HasSuffix(at, "..") {
+			break
+		}
+	}
+	if strings.HasPrefix(folder, "/") || strings.HasPrefix(folder, "..") {
+		return folder
+	}
+	top, _, _ := strings.Cut(folder, "/")
+	return top
+}
+
+// callIndex says for each project root which files call which names.
+type callIndex struct {
+	once  sync.Once
+	calls map[string][]string
+}
+
+func (st *store) calls(s *Snapshot, root string) map[string][]string {
+	st.mu.Lock()
+	if st.indices == nil {
+		st.indices = map[string]*callIndex{}
+	}
+	index := st.indices[root]
+	if index == nil {
+		index = &callIndex{}
+		st.indices[root] = index
+	}
+	st.mu.Unlock()
+	index.once.Do(func() { index.calls = indexCalls(s, root) })
+	return index.calls
+}
+
+func indexCalls(s *Snapshot, root string) map[string][]string {
+	index := map[string][]string{}
+	count := 0
+	var walk func(folder string, depth int)
+	walk = func(folder string, depth int) {
+		for _, name := range s.List(folder) {
+			full := path.Join(folder, name)
+			switch {
+			case strings.HasPrefix(name, "."), depth > 24, count > maxProject:
+			case strings.HasSuffix(name, "/"):
+				walk(full, depth+1)
+			case strings.HasSuffix(name, ".py"):
+				count++
+				file, err := s.File(full)
+				if err != nil || file.Kind != source.Python {
+					continue
+				}
+				for called := range calledNames(file.Text) {
+					index[called] = append(index[called], full)
+				}
+			}
+		}
+	}
+	walk(root, 0)
+	for _, files := range index {
+		sort.Strings(files)
+	}
+	return index
+}
+
+// calledNames are the identifiers that stand before an opening parenthesis, found by bytes alone.
+func calledNames(text []byte) map[string]bool {
+	names := map[string]bool{}
+	start := -1
+	for i, c := range text {
+		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80 || start >= 0 && c >= '0' && c <= '9'
+		switch {
+		case letter && start < 0:
+			start = i
+		case !letter:
+			if c == '(' && start >= 0 && !names[string(text[start:i])] {
+				names[string(text[start:i])] = true
+			}
+			start = -1
+		}
+	}
+	return names
+}

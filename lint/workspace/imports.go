@@ -1,0 +1,127 @@
+package workspace
+
+import (
+	"path"
+	"strings"
+
+	"github.com/trainvet/trainvet/pyscan"
+)
+
+// libraries are the top-level packages whose names always mean the library, also where a project has a folder of that
+// name: rules speak of them by name, and their insides are not read.
+var libraries = map[string]bool{
+	"torch": true, "torch_npu": true, "torchvision": true, "torchaudio": true, "torch_xla": true, "numpy": true, "transformers": true, "accelerate": true,
+	"deepspeed": true, "lightning": true, "pytorch_lightning": true, "lightning_fabric": true, "peft": true, "trl": true, "datasets": true, "diffusers": true,
+	"bitsandbytes": true, "flash_attn": true, "apex": true, "transformer_engine": true, "megatron": true, "mindspeed": true, "fairscale": true, "jax": true,
+	"flax": true, "tensorflow": true, "paddle": true, "mindspore": true, "oneflow": true, "horovod": true, "wandb": true, "yaml": true, "omegaconf": true,
+	"hydra": true, "torchdata": true, "torchao": true, "liger_kernel": true, "timm": true, "ray": true, "tqdm": true, "pydantic": true, "click": true,
+	// the standard library, as far as projects name files like it
+	"os": true, "sys": true, "re": true, "json": true, "math": true, "time": true, "random": true, "functools": true, "itertools": true, "collections": true, "contextlib": true,
+	"argparse": true, "dataclasses": true, "typing": true, "logging": true, "pathlib": true, "gc": true, "copy": true, "datetime": true, "abc": true, "enum": true, "builtins": true,
+}
+
+// suffixes of a dotted module as a file, tried in order.
+var moduleFiles = []string{".py", "/__init__.py"}
+
+// locate finds the project file of an imported module, as Python would with the script's folder and each folder above it on
+// sys.path. It gives "" for what the project does not hold.
+func (v *View) locate(from, module string, level int) string {
+	if level > 0 {
+		folder := path.Dir(from)
+		for range level - 1 {
+			folder = path.Dir(folder)
+		}
+		if module == "" {
+			return v.moduleAt(folder)
+		}
+		return v.moduleAt(path.Join(folder, strings.ReplaceAll(module, ".", "/")))
+	}
+	top, _, _ := strings.Cut(module, ".")
+	if module == "" || libraries[top] {
+		return ""
+	}
+	key := importKey{path.Dir(from), module}
+	if found, known := v.eval.located[key]; known {
+		return found
+	}
+	found := ""
+	relative := strings.ReplaceAll(module, ".", "/")
+	for folder := path.Dir(from); ; folder = path.Dir(folder) {
+		for _, root := range []string{folder, path.Join(folder, "src")} {
+			if v.holdsPackage(root, top) {
+				if found = v.moduleAt(path.Join(root, relative)); found != "" {
+					break
+				}
+			}
+		}
+		if found != "" || folder == "." || folder == "/" || strings.HasSuffix(folder, "..") || v.isRoot(folder) {
+			break
+		}
+	}
+	v.eval.located[key] = found
+	return found
+}
+
+type importKey struct{ folder, module string }
+
+// holdsPackage reads one listing instead of asking for each file: most folders hold none of the modules.
+func (v *View) holdsPackage(folder, top string) bool {
+	key := importKey{folder, top}
+	if holds, known := v.eval.holds[key]; known {
+		return holds
+	}
+	holds := v.Is(path.Join(folder, top)) == Folder || v.Is(path.Join(folder, top+".py")) == RegularFile
+	v.eval.holds[key] = holds
+	return holds
+}
+
+// isRoot reports whether a folder is the top of a checkout: imports are not looked for above it.
+func (v *View) isRoot(folder string) bool { return v.Is(path.Join(folder, ".git")) != Absent }
+
+func (v *View) moduleAt(base string) string {
+	for _, suffix := range moduleFiles {
+		if name := base + suffix; v.Is(name) == RegularFile {
+			return name
+		}
+	}
+	return ""
+}
+
+// imported is what an import binds.
+func (v *View) imported(m *pyscan.Module, i *pyscan.Import) pyscan.Value {
+	at := pyscan.From(m, i.Node)
+	if i.Member == "" {
+		module := i.Module
+		if i.Whole {
+			module, _, _ = strings.Cut(module, ".")
+		}
+		if file := v.locate(m.File.Path, module, 0); file != "" {
+			return v.moduleValue(file)
+		}
+		return v.external(at, module)
+	}
+	if file := v.locate(m.File.Path, i.Module, i.Level); file != "" {
+		if value := v.ModuleMember(file, i.Member); value != nil {
+			return value
+		}
+		return &pyscan.Unknown{Origin: at}
+	}
+	if i.Level > 0 {
+		// A namespace package has no __init__.py: `from . import blocks`.
+		if file := v.locate(m.File.Path, join(i.Module, i.Member), i.Level); file != "" {
+			return v.moduleValue(file)
+		}
+		return &pyscan.Unknown{Origin: at}
+	}
+	if file := v.locate(m.File.Path, join(i.Module, i.Member), 0); file != "" {
+		return v.moduleValue(file)
+	}
+	return v.external(at, join(i.Module, i.Member))
+}
+
+func join(module, member string) string {
+	if module == "" {
+		return member
+	}
+	return module + "." + member
+}

@@ -1,0 +1,468 @@
+package workspace
+
+import (
+	"strings"
+
+	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/syntax"
+)
+
+// embeddingClasses look up rows of a table by integer ids.
+var embeddingClasses = []string{"torch.nn.Embedding", "torch.nn.EmbeddingBag", "bitsandbytes.nn.StableEmbedding", "bitsandbytes.nn.Embedding",
+	"megatron.core.tensor_parallel.VocabParallelEmbedding", "megatron.mpu.VocabParallelEmbedding", "fairscale.nn.model_parallel.ParallelEmbedding",
+	"fairscale.nn.model_parallel.layers.ParallelEmbedding", "fairscale.nn.model_parallel.VocabParallelEmbedding", "colossalai.nn.layer.VocabParallelEmbedding1D"}
+
+// linearClasses are matrix products whose second argument is the number of output features.
+var linearClasses = []string{"torch.nn.Linear", "megatron.core.tensor_parallel.ColumnParallelLinear", "megatron.mpu.ColumnParallelLinear",
+	"fairscale.nn.model_parallel.ColumnParallelLinear", "fairscale.nn.model_parallel.layers.ColumnParallelLinear", "bitsandbytes.nn.Linear8bitLt", "transformer_engine.pytorch.Linear"}
+
+// Names that mean one thing in Hugging Face models, whose classes are not read.
+var (
+	embeddingLeaves = map[string]bool{"embed_tokens": true, "wte": true, "word_embeddings": true, "tok_embeddings": true, "embed_in": true, "shared": true}
+	headLeaves      = map[string]bool{"lm_head": true, "embed_out": true, "output_projection": true}
+)
+
+// Embedding says whether a value is an embedding table (or its forward method). frozen is Yes where its weight is known
+// not to train.
+func (v *View) Embedding(value pyscan.Value) (is, frozen pyscan.Truth) {
+	switch value := value.(type) {
+	case *pyscan.Instance:
+		return v.Derives(value.Of, embeddingClasses...), pyscan.No
+	case *pyscan.Func:
+		if value.Scope.Name == "forward" && value.Self != nil {
+			return v.Embedding(value.Self)
+		}
+	case *pyscan.Member:
+		if value.Name == "forward" || value.Name == "__call__" {
+			return v.Embedding(value.Base)
+		}
+		if v.opaqueModel(value.Base) && embeddingLeaves[value.Name] {
+			return pyscan.Yes, pyscan.Maybe
+		}
+		return pyscan.Maybe, pyscan.Maybe
+	case *pyscan.Result:
+		if member, ok := value.Of.(*pyscan.Member); ok && member.Name == "get_input_embeddings" {
+			return pyscan.Yes, pyscan.Maybe
+		}
+		if name := v.ExternalName(value.Of); name == "torch.nn.Embedding.from_pretrained" || name == "torch.nn.EmbeddingBag.from_pretrained" {
+			frozen = pyscan.Yes // freeze=True is the default
+			if value.Call != nil {
+				if flag := v.arg(v.scopeOfCall(value), value.Frame, value.Call, "freeze", 1); flag != nil {
+					frozen = v.Truthy(flag)
+				}
+			}
+			return pyscan.Yes, frozen
+		}
+	}
+	return pyscan.No, pyscan.No
+}
+
+// Head says whether a value is an output head: a linear layer to the vocabulary. leaf is the attribute name under which it
+// is used, "" where it has none.
+func (v *View) Head(value pyscan.Value, leaf string) pyscan.Truth {
+	switch value := value.(type) {
+	case *pyscan.Instance:
+		if v.Derives(value.Of, linearClasses...) != pyscan.Yes {
+			return pyscan.No
+		}
+		if headLeaves[leaf] {
+			return pyscan.Yes
+		}
+		if value.Call != nil {
+			for _, name := range []string{"out_features", "output_size", "output_features"} {
+				if e := Argument(value.Call, name, 1); e != nil {
+					return pyscan.Truly(v.mentionsVocabulary(v.scopeOfCall(value), e))
+				}
+			}
+		}
+		return pyscan.No
+	case *pyscan.Func:
+		if value.Scope.Name == "forward" && value.Self != nil {
+			return v.Head(value.Self, leaf)
+		}
+	case *pyscan.Member:
+		if value.Name == "forward" || value.Name == "__call__" {
+			return v.Head(value.Base, leaf)
+		}
+		if v.opaqueModel(value.Base) && headLeaves[value.Name] {
+			return pyscan.Yes
+		}
+	case *pyscan.Result:
+		if member, ok := value.Of.(*pyscan.Member); ok && member.Name == "get_output_embeddings" {
+			return pyscan.Yes
+		}
+	}
+	return pyscan.No
+}
+
+// mentionsVocabulary reports whether an expression names the vocabulary size: `vocab_size`, `config.vocab_size`, `n_vocab`.
+func (v *View) mentionsVocabulary(scope *pyscan.Scope, e syntax.Expr) bool {
+	found := false
+	syntax.Inspect(e, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Name:
+			found = found || strings.Contains(strings.ToLower(n.ID), "vocab")
+		case *syntax.Attribute:
+			found = found || strings.Contains(strings.ToLower(n.Attr), "vocab")
+		}
+		return !found
+	})
+	return found
+}
+
+// opaqueModel reports whether a value is a model of a library whose classes are not read: AutoModel....from_pretrained(...),
+// an attribute of one, or `self` of a class that derives from one.
+func (v *View) opaqueModel(value pyscan.Value) bool {
+	for range 8 {
+		switch one := v.Expand(value).(type) {
+		case *pyscan.Member:
+			value = one.Base
+			continue
+		case *pyscan.Result:
+			name := v.ExternalName(one.Of)
+			return strings.HasPrefix(name, "transformers.") && (strings.HasSuffix(name, ".from_pretrained") || strings.HasSuffix(name, ".from_config"))
+		case *pyscan.Instance:
+			name := v.ExternalName(one.Of)
+			if name == "" {
+				name = v.ExternalBase(one.Of)
+			}
+			last := lastPart(name)
+			return strings.HasPrefix(name, "transformers.") && (strings.Contains(last, "Model") || strings.Contains(last, "For"))
+		case *pyscan.Wrapped:
+			value = one.Inner
+			continue
+		}
+		return false
+	}
+	return false
+}
+
+// Applied is a call inside a function, as seen from it.
+type Applied struct {
+	Call   *syntax.Call
+	Callee pyscan.Value
+	Leaf   string // the attribute or name that is called
+	Params []int  // indices of the function's parameters that are passed directly (a *args counts as its parameter)
+}
+
+// Applies lists the calls in the body of a function in program order, with the parameters of the function that each is
+// given directly. Nested functions are left out.
+func (v *View) Applies(f *pyscan.Func) []Applied {
+	frame := v.Enter(f, nil, nil, nil)
+	var list []Applied
+	visit := func(root syntax.Node) {
+		syntax.Inspect(root, func(n syntax.Node) bool {
+			switch n := n.(type) {
+			case *syntax.FunctionDef, *syntax.ClassDef, *syntax.Lambda:
+				return n == root
+			case *syntax.Call:
+				a := Applied{Call: n, Callee: v.Expand(v.Eval(f.Scope, frame, n.Func)), Leaf: leafOf(n.Func)}
+				for _, arg := range n.Args {
+					if star, ok := arg.(*syntax.Starred); ok {
+						arg = star.Value
+					}
+					if name, ok := arg.(*syntax.Name); ok {
+						if def := f.Scope.Def(name); def != nil && def.Kind == pyscan.ParamDef {
+							a.Params = append(a.Params, def.Param)
+						}
+					}
+				}
+				list = append(list, a)
+			}
+			return true
+		})
+	}
+	if lambda, ok := f.Scope.Node.(*syntax.Lambda); ok {
+		visit(lambda.Body)
+	} else {
+		for _, stmt := range f.Scope.Body() {
+			visit(stmt)
+		}
+	}
+	return list
+}
+
+func leafOf(e syntax.Expr) string {
+	switch e := e.(type) {
+	case *syntax.Attribute:
+		if e.Attr == "forward" || e.Attr == "__call__" {
+			return leafOf(e.Value)
+		}
+		return e.Attr
+	case *syntax.Name:
+		return e.ID
+	}
+	return ""
+}
+
+// Leaf is the attribute or name that an expression ends in, `forward` left out.
+func Leaf(e syntax.Expr) string { return leafOf(e) }
+
+// Around lists the statements that hold a node inside its function, outermost first, and whether the node lies in the else
+// part of an if.
+func Around(scope *pyscan.Scope, node syntax.Node) []syntax.Stmt {
+	var list []syntax.Stmt
+	at := node.Span()
+	body := scope.Body()
+	for {
+		var next syntax.Stmt
+		for _, stmt := range body {
+			if stmt.Span().Contains(at) {
+				next = stmt
+				break
+			}
+		}
+		if next == nil {
+			return list
+		}
+		list = append(list, next)
+		body = nil
+		for _, block := range blocks(next) {
+			if len(block) > 0 && block[0].Span().Start <= at.Start && at.End <= block[len(block)-1].Span().End {
+				body = block
+			}
+		}
+	}
+}
+
+// blocks are the statement lists of a compound statement.
+func blocks(stmt syntax.Stmt) [][]syntax.Stmt {
+	switch s := stmt.(type) {
+	case *syntax.If:
+		return [][]syntax.Stmt{s.Body, s.OrElse}
+	case *syntax.For:
+		return [][]syntax.Stmt{s.Body, s.OrElse}
+	case *syntax.While:
+		return [][]syntax.Stmt{s.Body, s.OrElse}
+	case *syntax.With:
+		return [][]syntax.Stmt{s.Body}
+	case *syntax.Try:
+		list := [][]syntax.Stmt{s.Body, s.OrElse, s.Final}
+		for _, h := range s.Handlers {
+			list = append(list, h.Body)
+		}
+		return list
+	case *syntax.Match:
+		var list [][]syntax.Stmt
+		for _, c := range s.Cases {
+			list = append(list, c.Body)
+		}
+		return list
+	}
+	return nil
+}
+
+// WithoutGradients reports whether a node runs where no gradients are wanted: under torch.no_grad or inference_mode, in a
+// function so decorated, or in a branch for evaluation.
+func (v *View) WithoutGradients(scope *pyscan.Scope, node syntax.Node) bool {
+	for s := scope; s != nil; s = s.Parent {
+		for _, stmt := range Around(s, node) {
+			switch stmt := stmt.(type) {
+			case *syntax.With:
+				for _, item := range stmt.Items {
+					if noGrad(v, v.Eval(s, nil, item.Context)) {
+						return true
+					}
+				}
+			case *syntax.If:
+				inBody := len(stmt.Body) > 0 && stmt.Body[0].Span().Start <= node.Span().Start && node.Span().End <= stmt.Body[len(stmt.Body)-1].Span().End
+				if test, negated := stripNot(stmt.Test); isTraining(test) && negated == inBody {
+					return true
+				}
+			}
+		}
+		if def := s.Function(); def != nil && s.Parent != nil {
+			for _, d := range def.Decorators {
+				if noGrad(v, v.Eval(s.Parent, nil, d)) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+func stripNot(e syntax.Expr) (syntax.Expr, bool) {
+	if not, ok := e.(*syntax.UnaryOp); ok && not.Op == syntax.Not {
+		return not.Operand, true
+	}
+	return e, false
+}
+
+// isTraining reports whether a test is `self.training` (also as one part of an `and`).
+func isTraining(e syntax.Expr) bool {
+	switch e := e.(type) {
+	case *syntax.Attribute:
+		return e.Attr == "training"
+	}
+	return false
+}
+
+func noGrad(v *View, value pyscan.Value) bool {
+	for _, one := range Alternatives(value) {
+		name := v.ExternalName(one)
+		switch one := one.(type) {
+		case *pyscan.Result:
+			name = v.ExternalName(one.Of)
+		case *pyscan.Instance:
+			name = v.ExternalName(one.Of)
+		}
+		if name == "torch.no_grad" || name == "torch.inference_mode" {
+			return true
+		}
+	}
+	return false
+}
+
+// RequiresGrad says whether a tensor expression carries gradients: the output of a trainable module does, integer ids and
+// masks do not.
+func (v *View) RequiresGrad(scope *pyscan.Scope, frame *pyscan.Frame, e syntax.Expr) pyscan.Truth {
+	answer := pyscan.No
+	for _, one := range Alternatives(v.Eval(scope, frame, e)) {
+		answer = answer.Or(v.carriesGrad(one, e))
+	}
+	return answer
+}
+
+func (v *View) carriesGrad(value pyscan.Value, e syntax.Expr) pyscan.Truth {
+	switch value := value.(type) {
+	case *pyscan.Const, *pyscan.Func, *pyscan.Class, *pyscan.Sequence, *pyscan.Mapping, *pyscan.External:
+		return pyscan.No
+	case *pyscan.ParamValue:
+		return namedInput(value.Scope.Params[value.Index].Name)
+	case *pyscan.Result:
+		if value.Call != nil {
+			scope := v.scopeOfCall(value)
+			if flag := v.arg(scope, value.Frame, value.Call, "requires_grad", -1); flag != nil {
+				return v.Truthy(flag)
+			}
+			if member, ok := value.Of.(*pyscan.Member); ok {
+				switch member.Name {
+				case "detach", "argmax", "long", "int", "item", "size", "numel", "nonzero", "tolist", "new_zeros", "new_ones":
+					return pyscan.No
+				case "requires_grad_":
+					return pyscan.Yes
+				}
+				if _, module := v.Expand(member.Base).(*pyscan.Instance); !module {
+					return v.carriesGrad(member.Base, e)
+				}
+			}
+			switch v.ExternalName(value.Of) {
+			case "torch.ones", "torch.zeros", "torch.arange", "torch.tensor", "torch.randn", "torch.rand", "torch.empty", "torch.full", "torch.randint", "torch.ones_like", "torch.zeros_like":
+				return pyscan.No
+			}
+			if inst, ok := value.Of.(*pyscan.Instance); ok && inst != nil { // a module's output
+				return pyscan.Yes
+			}
+			if _, ok := v.moduleCall(value); ok {
+				return pyscan.Yes
+			}
+		}
+		return pyscan.Maybe
+	case *pyscan.Op:
+		answer := pyscan.No
+		for _, operand := range value.Operands {
+			answer = answer.Or(v.carriesGrad(operand, e))
+		}
+		return answer
+	case *pyscan.Element:
+		return v.carriesGrad(value.Base, e)
+	case *pyscan.Instance:
+		if v.ExternalName(value.Of) == "torch.nn.Parameter" {
+			return pyscan.Yes
+		}
+		return pyscan.No
+	}
+	if path := pyscan.Path(e); path != "" {
+		return namedInput(lastPart(path))
+	}
+	return pyscan.Maybe
+}
+
+// moduleCall gives the module whose call a result is.
+func (v *View) moduleCall(value *pyscan.Result) (*pyscan.Instance, bool) {
+	for _, one := range Alternatives(v.Expand(value.Of)) {
+		if inst, ok := one.(*pyscan.Instance); ok {
+			return inst, true
+		}
+	}
+	return nil, false
+}
+
+// namedInput goes by the names that model inputs have: ids and masks carry no gradients, of anything else nothing is known.
+func namedInput(name string) pyscan.Truth {
+	name = strings.ToLower(name)
+	for _, word := range []string{"ids", "mask", "tokens", "token", "labels", "label", "position", "pos", "index", "indices", "idx", "images", "pixel", "targets", "target", "seqlen", "length"} {
+		if strings.Contains(name, word) {
+			return pyscan.No
+		}
+	}
+	return pyscan.Maybe
+}
+
+// Frozen reports whether the weight of a module attribute is switched off somewhere in its class: requires_grad_(False) on
+// it, or a loop over its parameters that clears requires_grad.
+func (v *View) Frozen(scope *pyscan.Scope, module syntax.Expr) bool {
+	path := pyscan.Path(module)
+	class := scope
+	for class != nil && class.Kind != pyscan.ClassScope {
+		class = class.Parent
+	}
+	if path == "" || class == nil {
+		return false
+	}
+	frozen := false
+	syntax.Inspect(class.Node, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Call: // self.wte.requires_grad_(False), self.wte.weight.requires_grad_(False)
+			if attr, ok := n.Func.(*syntax.Attribute); ok && attr.Attr == "requires_grad_" && strings.HasPrefix(pyscan.Path(attr.Value), path) && len(n.Args) == 1 {
+				frozen = frozen || isFalse(n.Args[0])
+			}
+		case *syntax.Assign: // self.wte.weight.requires_grad = False
+			if attr, ok := n.Targets[0].(*syntax.Attribute); ok && attr.Attr == "requires_grad" && strings.HasPrefix(pyscan.Path(attr.Value), path+".") {
+				frozen = frozen || isFalse(n.Value)
+			}
+		case *syntax.For: // for p in self.wte.parameters(): p.requires_grad = False
+			if call, ok := n.Iter.(*syntax.Call); ok && pyscan.Path(call.Func) == path+".parameters" {
+				for _, stmt := range n.Body {
+					if assign, ok := stmt.(*syntax.Assign); ok {
+						if attr, ok := assign.Targets[0].(*syntax.Attribute); ok && attr.Attr == "requires_grad" {
+							frozen = frozen || isFalse(assign.Value)
+						}
+					}
+				}
+			}
+		}
+		return !frozen
+	})
+	return frozen
+}
+
+func isFalse(e syntax.Expr) bool {
+	c, ok := e.(*syntax.Constant)
+	return ok && c.Kind == syntax.FalseConstant
+}
+
+// TiedEmbedding is the statement of the class around a scope that shares the weight of a module with another one
+// (`self.lm_head.weight = self.wte.weight`), or nil.
+func (v *View) TiedEmbedding(scope *pyscan.Scope, module syntax.Expr) syntax.Stmt {
+	path := pyscan.Path(module)
+	class := scope
+	for class != nil && class.Kind != pyscan.ClassScope {
+		class = class.Parent
+	}
+	if path == "" || class == nil {
+		return nil
+	}
+	var tied syntax.Stmt
+	syntax.Inspect(class.Node, func(n syntax.Node) bool {
+		if assign, ok := n.(*syntax.Assign); ok && tied == nil {
+			target, value := pyscan.Path(assign.Targets[0]), pyscan.Path(assign.Value)
+			if strings.HasSuffix(target, ".weight") && strings.HasSuffix(value, ".weight") && (target == path+".weight" || value == path+".weight") {
+				tied = assign
+			}
+		}
+		return tied == nil
+	})
+	return tied
+}

@@ -1,0 +1,358 @@
+// Package workspace says what the parsed files of a project mean together: it holds the files, their parse results, and
+// answers linked questions (what a name means across files, which config belongs to which script).
+//
+// A Snapshot is an immutable set of files. A View is one reader of it, which records everything it was told, so that what
+// was concluded can be kept while none of that has changed.
+package workspace
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"sort"
+	"strings"
+	"sync"
+
+	"github.com/trainvet/trainvet/configs"
+	"github.com/trainvet/trainvet/configs/plan"
+	"github.com/trainvet/trainvet/lint/source"
+	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/syntax"
+)
+
+// FS reads files and folders. Paths have forward slashes.
+type FS interface {
+	// ReadFile gives the bytes of a regular file of at most source.MaxSize bytes.
+	ReadFile(name string) ([]byte, error)
+	ReadDir(name string) ([]fs.DirEntry, error)
+	// Kind says whether name is a regular file, a folder, or neither.
+	Kind(name string) EntryKind
+}
+
+// EntryKind is what a path names.
+type EntryKind uint8
+
+// The kinds of entries.
+const (
+	Absent EntryKind = iota
+	RegularFile
+	Folder
+	Special // FIFO, device, socket: never opened
+)
+
+// Disk is the FS of the operating system. A FIFO, device or socket is never opened.
+type Disk struct{}
+
+var (
+	errSpecial = errors.New("is a FIFO, device or socket, not a file")
+	errFolder  = errors.New("is a folder")
+	errLarge   = errors.New("is too large to read")
+)
+
+// Kind implements FS.
+func (Disk) Kind(name string) EntryKind {
+	info, err := os.Stat(filepath.FromSlash(name))
+	switch {
+	case err != nil:
+		return Absent
+	case info.IsDir():
+		return Folder
+	case info.Mode().IsRegular():
+		return RegularFile
+	}
+	return Special
+}
+
+// ReadFile implements FS.
+func (d Disk) ReadFile(name string) ([]byte, error) {
+	info, err := os.Stat(filepath.FromSlash(name))
+	switch {
+	case err != nil:
+		return nil, plain(err)
+	case info.IsDir():
+		return nil, errFolder
+	case !info.Mode().IsRegular():
+		return nil, errSpecial
+	case info.Size() > source.MaxSize:
+		return nil, errLarge
+	}
+	raw, err := os.ReadFile(filepath.FromSlash(name))
+	return raw, plain(err)
+}
+
+// ReadDir implements FS.
+func (Disk) ReadDir(name string) ([]fs.DirEntry, error) {
+	entries, err := os.ReadDir(filepath.FromSlash(name))
+	return entries, plain(err)
+}
+
+// plain drops the operation and the path that os puts into its errors: callers name the file themselves.
+func plain(err error) error {
+	if inner, ok := err.(*fs.PathError); ok {
+		return inner.Err
+	}
+	return err
+}
+
+// Snapshot is an immutable set of files: those of an FS, with some replaced by an editor's text.
+type Snapshot struct {
+	fs      FS
+	overlay map[string]*source.File
+	store   *store
+	facts   func(name string) *plan.Plan // what no file holds, or nil
+}
+
+// NewSnapshot is a snapshot of what fs holds. Each file is read at most once for the snapshot and those made from it
+// by With.
+func NewSnapshot(files FS) *Snapshot {
+	return &Snapshot{fs: files, store: newStore()}
+}
+
+// With is the snapshot with these files in place of what the FS holds; s itself does not change.
+func (s *Snapshot) With(files ...*source.File) *Snapshot {
+	overlay := make(map[string]*source.File, len(s.overlay)+len(files))
+	for name, file := range s.overlay {
+		overlay[name] = file
+	}
+	for _, file := range files {
+		overlay[file.Path] = file
+	}
+	return &Snapshot{fs: s.fs, overlay: overlay, store: s.store, facts: s.facts}
+}
+
+// Forget is the snapshot in which the named files are as the FS holds them now: an editor closed or saved them, or they
+// changed on disk.
+func (s *Snapshot) Forget(names ...string) *Snapshot {
+	next := s.With()
+	next.store = s.store.without(names)
+	for _, name := range names {
+		delete(next.overlay, name)
+	}
+	return next
+}
+
+// File is the decoded file of that name. The error says why it cannot be read, without its name.
+func (s *Snapshot) File(name string) (*source.File, error) {
+	if file := s.overlay[name]; file != nil {
+		return file, nil
+	}
+	return s.store.file(s.fs, name)
+}
+
+// Kind says what a path names, an overlaid file included.
+func (s *Snapshot) Kind(name string) EntryKind {
+	if s.overlay[name] != nil {
+		return RegularFile
+	}
+	return s.store.kind(s.fs, name)
+}
+
+// List gives the names in a folder, sorted; folders end in a slash. It is empty for what is no folder.
+func (s *Snapshot) List(folder string) []string {
+	names := s.store.list(s.fs, folder)
+	for name := range s.overlay {
+		if dir, base := path.Split(name); path.Clean("./"+dir) == path.Clean("./"+folder) {
+			if i := sort.SearchStrings(names, base); i == len(names) || names[i] != base {
+				names = append(append(append([]string(nil), names[:i]...), base), names[i:]...)
+			}
+		}
+	}
+	return names
+}
+
+// View opens a recording reader.
+func (s *Snapshot) View(ctx context.Context) *View {
+	return &View{Snapshot: s, ctx: ctx, reads: map[readKey][16]byte{}, eval: newEvaluator()}
+}
+
+// store caches what was read and parsed. Parse results are pure functions of a file's bytes and are keyed by the decoded
+// file, so that overlays share it safely.
+type store struct {
+	mu      sync.Mutex
+	files   map[string]*fileEntry
+	kinds   map[string]EntryKind
+	lists   map[string][]string
+	parsed  map[*source.File]*parsed
+	used    []*source.File // least recently used first
+	bytes   int            // text of the files whose trees are held
+	maximum int
+	indices map[string]*callIndex
+}
+
+type fileEntry struct {
+	once sync.Once
+	file *source.File
+	err  error
+}
+
+// TreeBudget bounds the bytes of source text whose trees are held at a time; a tree takes some eight times its text.
+const TreeBudget = 8 << 20
+
+func newStore() *store {
+	return &store{files: map[string]*fileEntry{}, kinds: map[string]EntryKind{}, lists: map[string][]string{},
+		parsed: map[*source.File]*parsed{}, maximum: TreeBudget}
+}
+
+func (st *store) without(names []string) *store {
+	next := newStore()
+	gone := map[string]bool{}
+	for _, name := range names {
+		gone[name] = true
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	for name, entry := range st.files {
+		if !gone[name] {
+			next.files[name] = entry
+		}
+	}
+	for file, entry := range st.parsed {
+		if !gone[file.Path] {
+			next.parsed[file] = entry
+			next.used = append(next.used, file)
+			next.bytes += len(file.Text)
+		}
+	}
+	return next
+}
+
+func (st *store) file(files FS, name string) (*source.File, error) {
+	st.mu.Lock()
+	entry := st.files[name]
+	if entry == nil {
+		entry = &fileEntry{}
+		st.files[name] = entry
+	}
+	st.mu.Unlock()
+	entry.once.Do(func() {
+		raw, err := files.ReadFile(name)
+		if err != nil {
+			entry.err = err
+			return
+		}
+		entry.file, entry.err = source.Decode(name, source.KindOf(name, raw[:min(len(raw), 128)]), raw)
+		var bad *source.Error
+		if errors.As(entry.err, &bad) {
+			entry.err = errors.New(bad.Reason)
+		}
+	})
+	return entry.file, entry.err
+}
+
+func (st *store) kind(files FS, name string) EntryKind {
+	st.mu.Lock()
+	kind, known := st.kinds[name]
+	st.mu.Unlock()
+	if known {
+		return kind
+	}
+	kind = files.Kind(name)
+	st.mu.Lock()
+	st.kinds[name] = kind
+	st.mu.Unlock()
+	return kind
+}
+
+func (st *store) list(files FS, folder string) []string {
+	st.mu.Lock()
+	names, known := st.lists[folder]
+	st.mu.Unlock()
+	if known {
+		return names
+	}
+	entries, _ := files.ReadDir(folder)
+	names = []string{}
+	for _, entry := range entries {
+		name := entry.Name()
+		if entry.IsDir() {
+			name += "/"
+		}
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	st.mu.Lock()
+	st.lists[folder] = names
+	st.mu.Unlock()
+	return names
+}
+
+// parsed holds the parse results of one file; each is made on first use.
+type parsed struct {
+	module func() *pyscan.Module
+	trees  func() []*configs.Tree
+	script func() *configs.Script
+	prints func() prints
+}
+
+// prints are the fingerprints of a file: of what it says (comments and blank lines left out), and of all its bytes, which
+// also change when something moves.
+type prints struct{ facts, places [16]byte }
+
+func (st *store) parse(file *source.File) *parsed {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	entry := st.parsed[file]
+	if entry == nil {
+		entry = &parsed{}
+		entry.module = sync.OnceValue(func() *pyscan.Module { return pyscan.New(syntax.Parse(file)) })
+		entry.trees = sync.OnceValue(func() []*configs.Tree { return parseTrees(file) })
+		entry.script = sync.OnceValue(func() *configs.Script { return configs.ParseShell(file) })
+		entry.prints = sync.OnceValue(func() prints { return fingerprint(file) })
+		st.parsed[file] = entry
+		st.used = append(st.used, file)
+		st.bytes += len(file.Text)
+		for st.bytes > st.maximum && len(st.used) > 1 {
+			oldest := st.used[0]
+			st.used = st.used[1:]
+			st.bytes -= len(oldest.Text)
+			delete(st.parsed, oldest)
+		}
+	}
+	return entry
+}
+
+func parseTrees(file *source.File) []*configs.Tree {
+	switch file.Kind {
+	case source.YAML:
+		return configs.ParseYAML(file)
+	case source.TOML:
+		return []*configs.Tree{configs.ParseTOML(file)}
+	case source.JSON:
+		return []*configs.Tree{configs.ParseJSON(file)}
+	}
+	return nil
+}
+
+// fingerprint leaves out of the facts what cannot change them: lines that are blank or hold only a comment, and blanks at
+// the end of a line. It does so by bytes alone, before any parsing; inside multi-line strings that makes facts differ less
+// than they might, which only a changed string could show.
+func fingerprint(file *source.File) prints {
+	var p prints
+	whole := sha256.Sum256(file.Text)
+	copy(p.places[:], whole[:])
+	p.facts = p.places
+	if file.Kind != source.Python || strings.Contains(string(file.Text), `"""`) && strings.Contains(string(file.Text), "'''") {
+		return p
+	}
+	hash := sha256.New()
+	inString := false
+	for line := range strings.Lines(string(file.Text)) {
+		trimmed := strings.TrimSpace(line)
+		if !inString && (trimmed == "" || trimmed[0] == '#') {
+			continue
+		}
+		if (strings.Count(line, `"""`)+strings.Count(line, "'''"))%2 == 1 {
+			inString = !inString
+		}
+		if !inString {
+			line = strings.TrimRight(line, " \t\r\n") + "\n"
+		}
+		hash.Write([]byte(line))
+	}
+	copy(p.facts[:], hash.Sum(nil))
+	return p
+}

@@ -1,0 +1,165 @@
+package workspace
+
+import (
+	"context"
+	"crypto/sha256"
+	"path"
+	"strings"
+
+	"github.com/trainvet/trainvet/configs"
+	"github.com/trainvet/trainvet/lint/source"
+	"github.com/trainvet/trainvet/pyscan"
+)
+
+// ReadKind says what a View was told about a name.
+type ReadKind uint8
+
+// The kinds of recorded reads.
+const (
+	ReadFacts    ReadKind = iota // what a file says, comments and blank lines left out
+	ReadPlaces                   // where in a file something stands
+	ReadPresence                 // whether a path is a file, a folder or absent
+	ReadListing                  // the names in a folder
+	ReadMention                  // which files mention a name
+	ReadNaming                   // which settings files and scripts hold the name of a settings file
+)
+
+type readKey struct {
+	kind ReadKind
+	name string
+}
+
+// Read is one recorded answer, by fingerprint.
+type Read struct {
+	Kind  ReadKind
+	Name  string
+	Print [16]byte
+}
+
+// View is one reader of a snapshot. It is for one goroutine at a time.
+type View struct {
+	*Snapshot
+	ctx      context.Context
+	reads    map[readKey][16]byte
+	eval     evaluator
+	settings settings
+}
+
+// Context is done when nobody waits for the answer any more.
+func (v *View) Context() context.Context { return v.ctx }
+
+// Reads lists everything that this view was told, in no order.
+func (v *View) Reads() []Read {
+	reads := make([]Read, 0, len(v.reads))
+	for key, print := range v.reads {
+		reads = append(reads, Read{key.kind, key.name, print})
+	}
+	return reads
+}
+
+// Holds reports whether each of these reads would be answered the same by this snapshot.
+func (s *Snapshot) Holds(reads []Read) bool {
+	for _, read := range reads {
+		if s.print(read.Kind, read.Name) != read.Print {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *Snapshot) print(kind ReadKind, name string) [16]byte {
+	switch kind {
+	case ReadFacts, ReadPlaces:
+		file, err := s.File(name)
+		if err != nil {
+			return digest("unreadable: " + err.Error())
+		}
+		prints := s.store.parse(file).prints()
+		if kind == ReadFacts {
+			return prints.facts
+		}
+		return prints.places
+	case ReadPresence:
+		return [16]byte{1, byte(s.Kind(name))}
+	case ReadListing:
+		return digest(strings.Join(s.List(name), "\n"))
+	case ReadMention:
+		root, called, _ := strings.Cut(name, "\x00")
+		return digest(strings.Join(s.store.calls(s, root)[called], "\n"))
+	case ReadNaming:
+		root, base, _ := strings.Cut(name, "\x00")
+		return digest(strings.Join(s.store.namers(s, root)[base], "\n"))
+	}
+	return [16]byte{}
+}
+
+func digest(text string) (print [16]byte) {
+	sum := sha256.Sum256([]byte(text))
+	copy(print[:], sum[:])
+	return print
+}
+
+func (v *View) record(kind ReadKind, name string) {
+	key := readKey{kind, name}
+	if _, known := v.reads[key]; !known {
+		v.reads[key] = v.print(kind, name)
+	}
+}
+
+// Text is the decoded file; nil when it cannot be read.
+func (v *View) Text(name string) *source.File {
+	v.record(ReadPlaces, name)
+	file, err := v.Snapshot.File(name)
+	if err != nil {
+		return nil
+	}
+	return file
+}
+
+// Placed records that a finding will point into the named file, so that it is made anew when lines there move.
+func (v *View) Placed(name string) { v.record(ReadPlaces, name) }
+
+// Module is the Python file of that name; nil when there is none or it cannot be read.
+func (v *View) Module(name string) *pyscan.Module {
+	v.record(ReadFacts, name)
+	file, err := v.Snapshot.File(name)
+	if err != nil || file.Kind != source.Python && file.Kind != source.Notebook {
+		return nil
+	}
+	return v.store.parse(file).module()
+}
+
+// Trees are the documents of the config of that name; none when it cannot be read.
+func (v *View) Trees(name string) []*configs.Tree {
+	v.record(ReadFacts, name)
+	file, err := v.Snapshot.File(name)
+	if err != nil {
+		return nil
+	}
+	return v.store.parse(file).trees()
+}
+
+// Script is the launch script of that name; nil when there is none.
+func (v *View) Script(name string) *configs.Script {
+	v.record(ReadFacts, name)
+	file, err := v.Snapshot.File(name)
+	if err != nil || file.Kind != source.Shell {
+		return nil
+	}
+	return v.store.parse(file).script()
+}
+
+// Is reports what a path names.
+func (v *View) Is(name string) EntryKind {
+	v.record(ReadPresence, name)
+	return v.Snapshot.Kind(name)
+}
+
+// Names lists a folder: names sorted, folders with a slash at the end.
+func (v *View) Names(folder string) []string {
+	v.record(ReadListing, folder)
+	return v.Snapshot.List(folder)
+}
+
+// Beside joins a relative reference to the folder of a file.
+func Beside(file, reference string) string { return path.Join(path.Dir(file), reference) }

@@ -1,0 +1,159 @@
+package workspace
+
+import (
+	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/syntax"
+)
+
+// WrapperKind is what a model is wrapped into for training.
+type WrapperKind uint8
+
+// The wrappers.
+const (
+	NoWrapper WrapperKind = iota
+	DDP
+	FSDP1
+	FSDP2
+	DeepSpeedEngine
+	AcceleratePrepared
+	FabricSetup
+	DataParallel
+)
+
+var wrapperNames = [...]string{"no wrapper", "DDP", "FSDP", "FSDP2 (fully_shard)", "DeepSpeed", "Accelerate", "Fabric", "DataParallel"}
+
+func (k WrapperKind) String() string { return wrapperNames[k] }
+
+// Wrapper is one layer around a model.
+type Wrapper struct {
+	Kind  WrapperKind
+	Call  *syntax.Call // that wrapped it; nil where only an annotation says so
+	Scope *pyscan.Scope
+	Frame *pyscan.Frame
+	Value pyscan.Value
+}
+
+// Keyword is the value of an argument of the wrapping call, by keyword or position (-1: by keyword only); nil when it is
+// not given.
+func (v *View) Keyword(w Wrapper, name string, position int) pyscan.Value {
+	if w.Call == nil {
+		return nil
+	}
+	if e := v.Arg(w.Scope, w.Frame, w.Call, name, position); e != nil {
+		return e
+	}
+	return nil
+}
+
+// Arg is the value of an argument of a call, by keyword, position or `**` of a known dict; nil when it is not given.
+func (v *View) Arg(scope *pyscan.Scope, frame *pyscan.Frame, call *syntax.Call, name string, position int) pyscan.Value {
+	if e := Argument(call, name, position); e != nil {
+		return v.Eval(scope, frame, e)
+	}
+	for _, k := range call.Keywords {
+		if k.Arg != "" {
+			continue
+		}
+		if m, ok := v.Expand(v.Eval(scope, frame, k.Value)).(*pyscan.Mapping); ok {
+			for i := len(m.Keys) - 1; i >= 0; i-- {
+				if c, ok := v.Constant(m.Keys[i]); ok {
+					if key, _ := c.Str(); key == name {
+						return m.Values[i]
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// OpenKeywords reports whether a call has a `**` whose keys are not all known, so that an absent keyword may be set.
+func (v *View) OpenKeywords(scope *pyscan.Scope, frame *pyscan.Frame, call *syntax.Call) bool {
+	for _, k := range call.Keywords {
+		if k.Arg == "" {
+			if m, ok := v.Expand(v.Eval(scope, frame, k.Value)).(*pyscan.Mapping); !ok || m.Open {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Wrappers takes the wrappers off a model value, outermost first, and gives the model inside. certain is false where the
+// value has alternatives that are wrapped otherwise or of which nothing is known.
+func (v *View) Wrappers(value pyscan.Value) (wrappers []Wrapper, inner pyscan.Value, certain bool) {
+	list := Alternatives(v.Expand(value))
+	certain = len(list) == 1
+	inner = list[0]
+	for _, one := range list { // of several, the wrapped one tells most: `model = DDP(model)` under a condition
+		if w, ok := v.wrapper(one); ok && w.Kind != AcceleratePrepared {
+			inner = one
+			break
+		}
+	}
+	for range 6 {
+		w, ok := v.wrapper(inner)
+		if !ok {
+			return wrappers, inner, certain
+		}
+		wrappers = append(wrappers, w)
+		next := v.Expand(v.inside(inner))
+		alternatives := Alternatives(next)
+		certain = certain && len(alternatives) == 1
+		inner = alternatives[0]
+	}
+	return wrappers, inner, certain
+}
+
+func (v *View) wrapper(value pyscan.Value) (Wrapper, bool) {
+	switch value := value.(type) {
+	case *pyscan.Instance:
+		kind := NoWrapper
+		switch v.ExternalName(value.Of) {
+		case "torch.nn.parallel.DistributedDataParallel":
+			kind = DDP
+		case "torch.nn.DataParallel":
+			kind = DataParallel
+		case "torch.distributed.fsdp.FullyShardedDataParallel", "fairscale.nn.FullyShardedDataParallel":
+			kind = FSDP1
+		case "torch.distributed.fsdp.FSDPModule":
+			kind = FSDP2
+		case "deepspeed.DeepSpeedEngine", "deepspeed.runtime.engine.DeepSpeedEngine":
+			kind = DeepSpeedEngine
+		}
+		if partial, ok := value.Of.(*pyscan.Partial); ok {
+			if v.ExternalName(partial.Of) == "torch.nn.parallel.DistributedDataParallel" {
+				kind = DDP
+			}
+		}
+		if kind == NoWrapper {
+			return Wrapper{}, false
+		}
+		return Wrapper{Kind: kind, Call: value.Call, Scope: v.scopeOfCall(value), Frame: value.Frame, Value: value}, true
+	case *pyscan.Wrapped:
+		kinds := map[string]WrapperKind{"torch.distributed.fsdp.fully_shard": FSDP2, "torch.distributed._composable.replicate": DDP, "deepspeed.initialize": DeepSpeedEngine,
+			"accelerate.prepare": AcceleratePrepared, "fabric.setup": FabricSetup}
+		if kind := kinds[value.By]; kind != NoWrapper {
+			return Wrapper{Kind: kind, Call: value.Call, Scope: v.scopeOfCall(value), Frame: value.Frame, Value: value}, true
+		}
+	}
+	return Wrapper{}, false
+}
+
+// inside is what a wrapper was given.
+func (v *View) inside(value pyscan.Value) pyscan.Value {
+	switch value := value.(type) {
+	case *pyscan.Wrapped:
+		return value.Inner
+	case *pyscan.Instance:
+		if value.Call != nil && len(value.Call.Args) > 0 {
+			return v.Eval(v.scopeOfCall(value), value.Frame, value.Call.Args[0])
+		}
+		if value.Call != nil {
+			if e := Argument(value.Call, "module", -1); e != nil {
+				return v.Eval(v.scopeOfCall(value), value.Frame, e)
+			}
+		}
+	}
+	return &pyscan.Unknown{}
+}

@@ -1,0 +1,186 @@
+package accumulation
+
+import (
+	_ "embed"
+
+	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/loop"
+	"github.com/trainvet/trainvet/pyscan/syntax"
+)
+
+//go:embed unscaled-accumulated-loss.md
+var unscaledAccumulatedLossDoc string
+
+// UnscaledAccumulatedLoss finds accumulation loops whose losses add up instead of averaging.
+var UnscaledAccumulatedLoss = &lint.Rule{
+	Name:     "unscaled-accumulated-loss",
+	Family:   "accumulation",
+	Since:    "0.1",
+	Doc:      unscaledAccumulatedLossDoc,
+	Severity: lint.Error,
+	Fix:      lint.SometimesFix,
+	Mentions: []string{"backward"},
+	Loop: func(pass *lint.Pass, l *loop.Loop) {
+		for _, w := range loop.Windows(l, pass) {
+			if w.Accumulates != pyscan.No {
+				checkScaling(pass, l, w)
+			}
+		}
+	},
+}
+
+func checkScaling(pass *lint.Pass, root *loop.Loop, w *loop.Window) {
+	if dividedRate(pass, w) {
+		return
+	}
+	for _, backward := range w.Backward {
+		switch backward.By {
+		case loop.Plain, loop.Scaler, loop.Fabric, loop.Lightning:
+		default:
+			continue // the framework divides, or nobody knows
+		}
+		if backward.In(loop.NoGradContext) || w.Scaled(backward, pass) != pyscan.No || recurrent(w.Micro) {
+			continue
+		}
+		severity, why := howBad(pass, w, backward)
+		if w.Accumulates == pyscan.Maybe {
+			severity = lint.Info
+		}
+		n := count(w)
+		at := backward.At
+		if len(backward.Via) > 0 {
+			at = backward.Via[0]
+		}
+		d := pass.Reportf(at, "gradients of %s micro-batches add up, since no loss is divided by their number: they are %s times those of one batch of the same size%s", n, n, why).As(severity)
+		if len(backward.Via) > 0 {
+			d.Note(backward.At, "backward runs here")
+		}
+		if w.Boundary != nil {
+			d.Note(w.Boundary.Scope.Module.File.At(w.Boundary.Expr.Span()), "the optimizer steps once a window, here")
+		} else if len(w.Steps) > 0 {
+			d.Note(w.Steps[0].At, "the optimizer steps once a window, here")
+		}
+		fixDivide(d, w, backward)
+		return
+	}
+	_ = root
+}
+
+// count is the number of micro-batches as the file calls it.
+func count(w *loop.Window) string {
+	if w.N == nil || w.Scope == nil {
+		return "N"
+	}
+	return w.Scope.Module.File.Slice(w.N.Span())
+}
+
+// howBad goes by what a constant factor in the gradients does: Adam's update hardly changes, SGD's grows with it, and
+// clipping or a GradScaler see other norms.
+func howBad(pass *lint.Pass, w *loop.Window, backward *loop.Event) (lint.Severity, string) {
+	loops := []*loop.Loop{w.Micro}
+	if w.Outer != nil {
+		loops = append(loops, w.Outer)
+	}
+	for _, l := range loops {
+		if len(l.Deep(loop.Clip)) > 0 {
+			return lint.Error, ", so clipping cuts them N times as hard"
+		}
+	}
+	if backward.By == loop.Scaler {
+		return lint.Error, ""
+	}
+	adam := pyscan.Maybe
+	for _, step := range w.Steps {
+		for _, one := range alternatives(pass.Expand(step.On)) {
+			inst, ok := one.(*pyscan.Instance)
+			if !ok {
+				continue
+			}
+			switch name := pass.ExternalName(inst.Of); {
+			case name == "torch.optim.SGD", name == "torch.optim.RMSprop", name == "torch.optim.Adagrad", name == "torch.optim.ASGD", name == "torch.optim.LBFGS":
+				return lint.Error, ""
+			case name != "":
+				adam = pyscan.Yes
+			}
+		}
+	}
+	if adam == pyscan.Yes {
+		return lint.Warning, " (Adam hides most of it, but not in epsilon, logged norms or weight decay added to gradients)"
+	}
+	return lint.Warning, ""
+}
+
+func alternatives(value pyscan.Value) []pyscan.Value {
+	if union, ok := value.(*pyscan.Union); ok {
+		return union.Alternatives
+	}
+	return []pyscan.Value{value}
+}
+
+// dividedRate reports whether the learning rate is divided instead: lr=base / n in the optimizer's constructor.
+func dividedRate(pass *lint.Pass, w *loop.Window) bool {
+	for _, step := range w.Steps {
+		for _, one := range alternatives(pass.Expand(step.On)) {
+			if inst, ok := one.(*pyscan.Instance); ok && inst.Call != nil && inst.At.Module != nil {
+				for _, k := range inst.Call.Keywords {
+					if k.Arg != "lr" {
+						continue
+					}
+					if op, ok := k.Value.(*syntax.BinOp); ok && op.Op == syntax.Div {
+						return true
+					}
+				}
+			}
+		}
+	}
+	return false
+}
+
+// recurrent reports whether the loop cuts a carried state from the graph: truncated backpropagation through time, whose
+// chunks are meant to add up.
+func recurrent(l *loop.Loop) bool {
+	if l.Node == nil {
+		return false
+	}
+	found := false
+	syntax.Inspect(l.Node, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Assign: // hidden = hidden.detach(), state = repackage_hidden(state)
+			call, ok := n.Value.(*syntax.Call)
+			if !ok {
+				break
+			}
+			target := pyscan.Path(n.Targets[0])
+			if attr, ok := call.Func.(*syntax.Attribute); ok && attr.Attr == "detach" && target != "" && pyscan.Path(attr.Value) == target {
+				found = found || l.Scope != nil && carried(l, target)
+			}
+			if len(call.Args) == 1 && target != "" && pyscan.Path(call.Args[0]) == target && pyscan.Path(call.Func) == "repackage_hidden" {
+				found = true
+			}
+		}
+		return !found
+	})
+	return found
+}
+
+// carried reports whether a name lives from one iteration to the next: it is defined before the loop too.
+func carried(l *loop.Loop, name string) bool {
+	for _, def := range l.Scope.Defs(name) {
+		if def.Node != nil && def.Node.Span().End <= l.Node.Span().Start {
+			return true
+		}
+	}
+	return false
+}
+
+// fixDivide offers to divide the loss where it is a plain name and N is a visible one.
+func fixDivide(d *lint.Diagnostic, w *loop.Window, backward *loop.Event) {
+	n := count(w)
+	if name, ok := backward.Loss.(*syntax.Name); ok && w.N != nil && pyscan.Path(w.N) != "" && len(backward.Via) == 0 && w.Scope == backward.Scope {
+		at := backward.Scope.Module.File.At(name.Span())
+		d.Suggest("divide the loss by "+n, lint.Unsafe, lint.Edit{At: at, Text: "(" + name.ID + " / " + n + ")"})
+		return
+	}
+	d.Help("divide the loss by %s before backward", n)
+}

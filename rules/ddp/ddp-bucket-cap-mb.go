@@ -1,0 +1,131 @@
+package ddp
+
+import (
+	_ "embed"
+	"fmt"
+	"math"
+
+	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/lint/constant"
+	"github.com/trainvet/trainvet/lint/workspace"
+	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/syntax"
+)
+
+//go:embed ddp-bucket-cap-mb.md
+var ddpBucketCapMBDoc string
+
+// Thresholds of the rule. 25 MiB is DDP's default; the rest is what its maintainers say of large models (pytorch/pytorch#118421).
+const (
+	largestCap      = 100_000 // MiB; a larger number is one of bytes
+	manyBuckets     = 1024    // all-reduces a step from which latency decides
+	smallCap        = 10      // MiB
+	gradientBytes   = 4       // a gradient element, where nothing casts the model
+	largeModel      = 1e9     // parameters
+	smallModel      = 1e8
+	overlapMiB      = 100 // gradients of this size deserve more than one bucket
+	worthSayingMiB  = 25
+	usualBuckets    = 200 // what a good cap cuts the gradients into
+	defaultCap      = 25
+	hugeModel       = 1e10
+	guideSmallModel = 1e9
+	guideLargeModel = 1e10
+)
+
+// DDPBucketCapMB checks the size of DDP's gradient buckets against the model.
+var DDPBucketCapMB = &lint.Rule{
+	Name:     "ddp-bucket-cap-mb",
+	Family:   "ddp",
+	Since:    "0.1",
+	Doc:      ddpBucketCapMBDoc,
+	Severity: lint.Warning,
+	Fix:      lint.SometimesFix,
+	Mentions: []string{"bucket_cap_mb", "DistributedDataParallel", "DDP("},
+	Options:  []lint.Option{{Name: "table", Doc: "which sizes are right: those of the maintainers (default), or the bands of the common guide", Default: "default", Choices: []string{"default", "guide"}}},
+	Module: func(pass *lint.Pass, module *pyscan.Module) {
+		for node := range syntax.Preorder(module.Tree) {
+			if call, ok := node.(*syntax.Call); ok {
+				checkBuckets(pass, module, call)
+			}
+		}
+	},
+}
+
+// caps are the calls that take a bucket size, with its keyword and position (-1: keyword only).
+var caps = map[string]struct {
+	keyword  string
+	position int
+}{
+	"torch.nn.parallel.DistributedDataParallel":       {"bucket_cap_mb", 6},
+	"torch.distributed._composable.replicate":         {"bucket_cap_mb", -1},
+	"accelerate.DistributedDataParallelKwargs":        {"bucket_cap_mb", -1},
+	"transformers.TrainingArguments":                  {"ddp_bucket_cap_mb", -1},
+	"transformers.Seq2SeqTrainingArguments":           {"ddp_bucket_cap_mb", -1},
+	"trl.SFTConfig":                                   {"ddp_bucket_cap_mb", -1},
+	"pytorch_lightning.strategies.DDPStrategy":        {"bucket_cap_mb", -1},
+	"pytorch_lightning.strategies.ddp.DDPStrategy":    {"bucket_cap_mb", -1},
+	"lightning_fabric.strategies.DDPStrategy":         {"bucket_cap_mb", -1},
+	"lightning.fabric.strategies.ddp.DDPStrategy":     {"bucket_cap_mb", -1},
+	"torch.distributed.fsdp.FullyShardedDataParallel": {"bucket_cap_mb", -1},
+}
+
+func checkBuckets(pass *lint.Pass, module *pyscan.Module, call *syntax.Call) {
+	scope := pyscan.ScopeAt(module, call)
+	callee := pass.Eval(scope, nil, call.Func)
+	name := pass.ExternalName(callee)
+	takes, known := caps[name]
+	partial := false
+	if name == "functools.partial" && len(call.Args) > 0 {
+		if name = pass.ExternalName(pass.Eval(scope, nil, call.Args[0])); name != "" {
+			takes, known = caps[name]
+			takes.position, partial = -1, true
+		}
+	}
+	if !known {
+		return
+	}
+	value := pass.Arg(scope, nil, call, takes.keyword, takes.position)
+	if value == nil {
+		return
+	}
+	at := module.File.At(call.Span())
+	if e := workspace.Argument(call, takes.keyword, takes.position); e != nil {
+		at = module.File.At(e.Span())
+		for _, k := range call.Keywords {
+			if k.Value == e {
+				at = module.File.At(k.Span())
+			}
+		}
+	}
+	if name == "torch.distributed.fsdp.FullyShardedDataParallel" {
+		pass.Reportf(at, "FSDP has no bucket_cap_mb: this raises TypeError").As(lint.Error)
+		return
+	}
+	limit, ok := pass.Constant(pass.Expand(value))
+	if !ok || limit.Kind() == constant.None {
+		return
+	}
+	mib, number := limit.Number()
+	size := fmt.Sprintf("%g", mib)
+	switch {
+	case !number:
+		pass.Reportf(at, "%s is text, not a number of MiB: DDP multiplies it by 1024 x 1024 and fails", limit).As(lint.Error)
+	case mib <= 0:
+		pass.Reportf(at, "a bucket of %s MiB holds nothing: the cap must be positive", size).As(lint.Error)
+	case mib > largestCap:
+		d := pass.Reportf(at, "%s is a number of bytes, but bucket_cap_mb counts MiB: all gradients land in one bucket and nothing overlaps with backward", size).As(lint.Error)
+		if whole := mib / (1 << 20); whole == math.Trunc(whole) && whole >= 1 {
+			if e := workspace.Argument(call, takes.keyword, takes.position); e != nil {
+				d.Suggest(fmt.Sprintf("write %g", whole), lint.Safe, lint.Edit{At: module.File.At(e.Span()), Text: fmt.Sprintf("%g", whole)})
+			}
+		}
+	default:
+		var model pyscan.Value = &pyscan.Unknown{}
+		if len(call.Args) > 0 && !partial {
+			model = pass.Eval(scope, nil, call.Args[0])
+		}
+		if parameters, how, ok := pass.ModelSize(model, module.File.Path); ok {
+			judge(pass, at, mib, float64(parameters), how)
+		}
+	}
+}

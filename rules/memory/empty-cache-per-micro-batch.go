@@ -1,0 +1,205 @@
+package memory
+
+import (
+	_ "embed"
+
+	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/lint/source"
+	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/loop"
+	"github.com/trainvet/trainvet/pyscan/syntax"
+)
+
+//go:embed empty-cache-per-micro-batch.md
+var emptyCachePerMicroBatchDoc string
+
+// rareFlush is the period in iterations from which a flush behind a modulo costs too little to speak of.
+const rareFlush = 10
+
+// EmptyCachePerMicroBatch finds allocator caches that are flushed in every micro-batch.
+var EmptyCachePerMicroBatch = &lint.Rule{
+	Name:     "empty-cache-per-micro-batch",
+	Family:   "memory",
+	Since:    "0.1",
+	Doc:      emptyCachePerMicroBatchDoc,
+	Severity: lint.Warning,
+	Fix:      lint.SometimesFix,
+	Mentions: []string{"empty_cache", "release_memory", "clear_device_cache"},
+	Loop: func(pass *lint.Pass, l *loop.Loop) {
+		for event, in := range l.All {
+			if event.Kind == loop.EmptyCache && !event.In(loop.NoGradContext) {
+				checkFlush(pass, l, in, event)
+			}
+		}
+	},
+}
+
+// often says how often an event of a loop runs.
+type often uint8
+
+const (
+	seldom often = iota
+	eachOptimizerStep
+	eachMicroBatch
+)
+
+func checkFlush(pass *lint.Pass, root, in *loop.Loop, event *loop.Event) {
+	rate := frequency(pass, in, event)
+	if rate == seldom || phased(root, in) {
+		return
+	}
+	at := event.At
+	if len(event.Via) > 0 {
+		at = event.Via[0]
+	}
+	what := "empty_cache() runs in every micro-batch: each call waits for the device and gives blocks back that the next micro-batch must allocate again; it lowers reserved memory, not what tensors need"
+	severity := lint.Warning
+	switch {
+	case root.Framework == "module":
+		what = "empty_cache() runs in every forward pass: each call waits for the device and gives blocks back that the next pass must allocate again; it lowers reserved memory, not what tensors need"
+	case rate == eachOptimizerStep:
+		what, severity = "empty_cache() runs once an optimizer step: each call waits for the device, and the next step allocates again what it gave back", lint.Info
+	}
+	d := pass.Reportf(at, "%s", what).As(severity)
+	if len(event.Via) > 0 {
+		d.Note(event.At, "the cache is emptied here")
+		d.Help("take it out of the loop, or call it only every 50 iterations or more")
+		return
+	}
+	fixDelete(d, event)
+}
+
+// frequency goes by the guards between the event and the micro-batch loop around it.
+func frequency(pass *lint.Pass, in *loop.Loop, event *loop.Event) often {
+	guard := event.Guard
+	for l := in; l != nil; l = l.Outer {
+		if l.Micro != pyscan.No && (l.Node != nil || l.Framework != "") {
+			return guarded(pass, l, guard)
+		}
+		if l.Node != nil && stepsAround(l) {
+			if guard.Always() == pyscan.Yes {
+				return eachOptimizerStep
+			}
+			return seldom
+		}
+		if l.Node == nil {
+			return seldom
+		}
+		guard = append(guard[:len(guard):len(guard)], l.Guard...)
+	}
+	return seldom
+}
+
+// stepsAround reports whether the loop steps the optimizer itself, around a micro-batch loop inside it.
+func stepsAround(l *loop.Loop) bool {
+	return len(l.Of(loop.Step)) > 0 && len(l.Deep(loop.Backward)) > 0
+}
+
+func guarded(pass *lint.Pass, l *loop.Loop, guard loop.Guard) often {
+	if boundary := guard.Boundary(); boundary != nil {
+		for _, step := range l.Deep(loop.Step) {
+			if same := step.Guard.Boundary(); same != nil && same.Kind == boundary.Kind && sameText(boundary, same) {
+				return eachOptimizerStep
+			}
+		}
+		if boundary.Kind == loop.Modulo && len(guard) == 1 {
+			if n, ok := period(pass, boundary); ok && n < rareFlush {
+				return eachMicroBatch
+			}
+		}
+		return seldom
+	}
+	if guard.Always() == pyscan.Yes {
+		return eachMicroBatch
+	}
+	return seldom
+}
+
+func sameText(a, b *loop.Cond) bool {
+	if a.N == nil || b.N == nil {
+		return a.N == nil && b.N == nil
+	}
+	return a.Scope.Module.File.Slice(a.N.Span()) == b.Scope.Module.File.Slice(b.N.Span())
+}
+
+func period(pass *lint.Pass, c *loop.Cond) (int64, bool) {
+	if c.N == nil {
+		return 0, false
+	}
+	if n, ok := pass.Constant(pass.Eval(c.Scope, c.Frame, c.N)); ok {
+		return n.Int()
+	}
+	return 0, false
+}
+
+// phased reports whether the loop changes between training and generating in each iteration: a flush between the two gives
+// memory from one to the other.
+func phased(root, in *loop.Loop) bool {
+	for _, l := range []*loop.Loop{root, in} {
+		for _, e := range l.Deep(loop.Evaluate) {
+			if attr, ok := e.Call.Func.(*syntax.Attribute); ok && attr.Attr == "generate" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// fixDelete removes the statement, unless it stands alone in its block.
+func fixDelete(d *lint.Diagnostic, event *loop.Event) {
+	file := event.Scope.Module.File
+	span := event.Node.Span()
+	line := file.LineSpan(file.Line(span.Start))
+	text := file.Slice(line)
+	for i := range text {
+		if text[i] != ' ' && text[i] != '\t' {
+			line.Start += uint32(i)
+			break
+		}
+	}
+	if line == span && !alone(event) {
+		whole := file.LineSpan(file.Line(span.Start))
+		next := file.Lines()
+		end := uint32(len(file.Text))
+		if n := file.Line(span.Start) + 1; n < len(next) {
+			end = next[n]
+		}
+		d.Suggest("delete the call", lint.Safe, lint.Edit{At: file.At(source.Span{Start: whole.Start, End: end})})
+		return
+	}
+	d.Help("delete the call, or make it only every 50 iterations or more")
+}
+
+// alone reports whether the statement is the only one of its block.
+func alone(event *loop.Event) bool {
+	only := true
+	for _, stmt := range event.Scope.Body() {
+		syntax.Inspect(stmt, func(n syntax.Node) bool {
+			for _, block := range bodies(n) {
+				for _, s := range block {
+					if s.Span() == event.Node.Span() && len(block) > 1 {
+						only = false
+					}
+				}
+			}
+			return only
+		})
+	}
+	return only
+}
+
+func bodies(n syntax.Node) [][]syntax.Stmt {
+	switch n := n.(type) {
+	case *syntax.For:
+		return [][]syntax.Stmt{n.Body, n.OrElse}
+	case *syntax.While:
+		return [][]syntax.Stmt{n.Body, n.OrElse}
+	case *syntax.If:
+		return [][]syntax.Stmt{n.Body, n.OrElse}
+	case *syntax.With:
+		return [][]syntax.Stmt{n.Body}
+	case *syntax.Try:
+		return [][]syntax.Stmt{n.Body, n.OrElse, n.Final}
+	}
+	return nil
+}
