@@ -43,7 +43,7 @@ var DeepSpeed = &Dialect{
 		{field: "optimizer.clip", keys: paths("gradient_clipping")},
 		{field: "compile", keys: paths("compile.deepcompile"), absent: false},
 	},
-	before: deepspeedSGD,
+	before: deepspeedBefore,
 	after:  deepspeedAfter,
 }
 
@@ -218,6 +218,16 @@ func deepspeedBF16(r *reader, bf16 found) {
 		fallthrough
 	default:
 		r.derive("precision", "deepspeed_mixed", "DeepSpeed's bf16: 16-bit weights and gradients, fp32 masters and states", bf16)
+	}
+}
+
+func deepspeedBefore(r *reader) {
+	deepspeedSGD(r)
+	// Elasticity chooses the batch sizes for the ranks that are there, whatever is written.
+	if on, known := r.truth(r.find("elasticity.enabled")); on || !known {
+		for _, field := range []string{"batch.global", "batch.micro", "batch.accumulation"} {
+			r.forget(field)
+		}
 	}
 }
 
