@@ -376,6 +376,12 @@ func (v *View) enterFunc(f *pyscan.Func, call *syntax.Call, scope *pyscan.Scope,
 
 // Attr is an attribute of a value.
 func (v *View) Attr(value pyscan.Value, name string, at pyscan.Origin) pyscan.Value {
+	if v.eval.attrs >= maxAttrs { // a parameter whose callers pass what is made of it
+		v.eval.cuts++
+		return &pyscan.Unknown{Origin: at}
+	}
+	v.eval.attrs++
+	defer func() { v.eval.attrs-- }()
 	return v.each(value, at, func(one pyscan.Value) pyscan.Value { return v.attr(one, name, at) })
 }
 
@@ -389,10 +395,12 @@ func (v *View) attr(value pyscan.Value, name string, at pyscan.Origin) pyscan.Va
 	case *pyscan.External:
 		return v.external(at, value.Name+"."+name)
 	case *pyscan.ParamValue:
-		expanded := v.Expand(value)
-		if _, still := expanded.(*pyscan.ParamValue); !still {
-			return v.Attr(expanded, name, at)
-		}
+		return v.each(v.Expand(value), at, func(one pyscan.Value) pyscan.Value {
+			if _, open := one.(*pyscan.ParamValue); open {
+				return &pyscan.Member{Origin: at, Base: one, Name: name}
+			}
+			return v.Attr(one, name, at)
+		})
 	case *pyscan.Class:
 		if found := v.classAttr(value, name, nil, at); found != nil {
 			return found

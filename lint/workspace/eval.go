@@ -15,6 +15,7 @@ const (
 	maxFrames = 8      // calls followed into one another
 	maxDepth  = 60     // expressions followed into one another
 	maxSteps  = 20_000 // for one question from outside
+	maxAttrs  = 24     // attributes looked up inside one another
 )
 
 // evaluator is the state of the linked questions of one view.
@@ -29,6 +30,7 @@ type evaluator struct {
 	located     map[importKey]string
 	holds       map[importKey]bool
 	cuts        int // how often a limit or a cycle cut something off
+	attrs       int
 	depth       int
 	steps       int
 }

@@ -157,3 +157,15 @@ func (v *View) inside(value pyscan.Value) pyscan.Value {
 	}
 	return &pyscan.Unknown{}
 }
+
+// Bare gives the alternatives of a value without what frameworks put around them: the optimizer that was prepared, the
+// model that was wrapped.
+func (v *View) Bare(value pyscan.Value) []pyscan.Value {
+	var list []pyscan.Value
+	for _, one := range Alternatives(v.Expand(value)) {
+		if _, inner, _ := v.Wrappers(one); inner != nil {
+			list = append(list, inner)
+		}
+	}
+	return list
+}

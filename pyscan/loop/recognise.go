@@ -238,6 +238,9 @@ const (
 )
 
 func (b *builder) object(value pyscan.Value) object {
+	if wrapped, ok := value.(*pyscan.Wrapped); ok && wrapped.By != "deepspeed.initialize" && wrapped.By != "torch.distributed.fsdp.fully_shard" {
+		value = b.unwrap(value)
+	}
 	switch value := value.(type) {
 	case *pyscan.Wrapped:
 		switch value.By {
@@ -246,7 +249,6 @@ func (b *builder) object(value pyscan.Value) object {
 		case "torch.distributed.fsdp.fully_shard":
 			return otherObject
 		}
-		return b.object(b.link.Expand(value.Inner))
 	case *pyscan.Instance:
 		return b.instance(value)
 	case *pyscan.Result:

@@ -92,7 +92,7 @@ func howBad(pass *lint.Pass, w *loop.Window, backward *loop.Event) (lint.Severit
 	}
 	adam := pyscan.Maybe
 	for _, step := range w.Steps {
-		for _, one := range alternatives(pass.Expand(step.On)) {
+		for _, one := range pass.Bare(step.On) {
 			inst, ok := one.(*pyscan.Instance)
 			if !ok {
 				continue
@@ -111,17 +111,10 @@ func howBad(pass *lint.Pass, w *loop.Window, backward *loop.Event) (lint.Severit
 	return lint.Warning, ""
 }
 
-func alternatives(value pyscan.Value) []pyscan.Value {
-	if union, ok := value.(*pyscan.Union); ok {
-		return union.Alternatives
-	}
-	return []pyscan.Value{value}
-}
-
 // dividedRate reports whether the learning rate is divided instead: lr=base / n in the optimizer's constructor.
 func dividedRate(pass *lint.Pass, w *loop.Window) bool {
 	for _, step := range w.Steps {
-		for _, one := range alternatives(pass.Expand(step.On)) {
+		for _, one := range pass.Bare(step.On) {
 			if inst, ok := one.(*pyscan.Instance); ok && inst.Call != nil && inst.At.Module != nil {
 				for _, k := range inst.Call.Keywords {
 					if k.Arg != "lr" {

@@ -23,14 +23,14 @@ func judge(pass *lint.Pass, at source.Place, mib, parameters float64, model stri
 		pass.Reportf(at, "%s: one bucket holds them all, and no all-reduce overlaps with backward", sized).Help("leave it at the default of %d, or try %.0f", defaultCap, better)
 	case buckets == 1 && gradients > worthSayingMiB:
 		pass.Reportf(at, "%s: one bucket holds them all, and no all-reduce overlaps with backward", sized).As(lint.Info)
+	case mib == defaultCap && parameters >= largeModel:
+		pass.Reportf(at, "%s: DDP's maintainers call the default of %d MiB small for such models", sized, defaultCap).As(lint.Info).Help("try 50 to 200")
 	case buckets > manyBuckets:
 		pass.Reportf(at, "%s: %.0f all-reduces a step, each bound by latency", sized, buckets).Help("raise bucket_cap_mb to about %.0f", better)
 	case mib < smallCap && parameters >= largeModel:
 		pass.Reportf(at, "%s: %.0f all-reduces a step of only %g MiB", sized, buckets, mib).Help("raise bucket_cap_mb to about %.0f", better)
 	case mib < smallCap/2 && parameters > smallModel && parameters < largeModel:
 		pass.Reportf(at, "%s: %.0f all-reduces a step of only %g MiB", sized, buckets, mib).As(lint.Info).Help("the default is %d", defaultCap)
-	case mib == defaultCap && parameters >= largeModel:
-		pass.Reportf(at, "%s: DDP's maintainers call the default of %d MiB small for such models", sized, defaultCap).As(lint.Info).Help("try 50 to 200")
 	case parameters > hugeModel:
 		pass.Reportf(at, "%s: model states of this size do not fit one device under plain DDP", sized).As(lint.Info).Help("shard them: FSDP, or ZeRO")
 	}

@@ -32,8 +32,8 @@ const (
 	guideLargeModel = 1e10
 )
 
-// DDPBucketCapMB checks the size of DDP's gradient buckets against the model.
-var DDPBucketCapMB = &lint.Rule{
+// DdpBucketCapMb checks the size of DDP's gradient buckets against the model.
+var DdpBucketCapMb = &lint.Rule{
 	Name:     "ddp-bucket-cap-mb",
 	Family:   "ddp",
 	Since:    "0.1",
@@ -43,7 +43,7 @@ var DDPBucketCapMB = &lint.Rule{
 	Mentions: []string{"bucket_cap_mb", "DistributedDataParallel", "DDP("},
 	Options:  []lint.Option{{Name: "table", Doc: "which sizes are right: those of the maintainers (default), or the bands of the common guide", Default: "default", Choices: []string{"default", "guide"}}},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
-		for node := range syntax.Preorder(module.Tree) {
+		for node := range module.Tree.All() {
 			if call, ok := node.(*syntax.Call); ok {
 				checkBuckets(pass, module, call)
 			}
