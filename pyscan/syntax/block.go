@@ -9,20 +9,10 @@ func (p *parser) colon() {
 		return
 	}
 	p.fail(p.here(), "expected ':'")
-	last := -1
-	depth := 0
+	last := p.lastColon()
 	i := p.i
-	for ; p.toks[i].kind > kDedent; i++ {
-		switch p.toks[i].kind {
-		case kLPar, kLSqb, kLBrace, kFStart:
-			depth++
-		case kRPar, kRSqb, kRBrace, kFEnd:
-			depth--
-		case kColon:
-			if depth == 0 {
-				last = i
-			}
-		}
+	for p.toks[i].kind > kDedent {
+		i++
 	}
 	if p.toks[i].kind == kNewline && last < i-1 && p.toks[i+1].kind != kIndent {
 		if startsSimple.has(p.kind) || last < 0 && startsExpr.has(p.kind) {
@@ -40,6 +30,24 @@ func (p *parser) colon() {
 		}
 	}
 	p.accept(kColon)
+}
+
+// lastColon is the index of the last colon of the logical line outside brackets, or -1.
+func (p *parser) lastColon() int {
+	last, depth := -1, 0
+	for i := p.i; p.toks[i].kind > kDedent; i++ {
+		switch p.toks[i].kind {
+		case kLPar, kLSqb, kLBrace, kFStart:
+			depth++
+		case kRPar, kRSqb, kRBrace, kFEnd:
+			depth--
+		case kColon:
+			if depth == 0 {
+				last = i
+			}
+		}
+	}
+	return last
 }
 
 // block parses the statements behind a head. what is for the message when they are missing.
@@ -405,7 +413,7 @@ func (p *parser) def(start uint32, decorators []Expr, at uint32, async bool) {
 		p.accept(kRPar)
 	} else {
 		p.fail(p.here(), "expected '('")
-		n.Args = p.parameters(kColon)
+		n.Args = p.looseParameters()
 	}
 	if p.accept(kArrow) {
 		n.Returns = p.expression()
@@ -526,6 +534,28 @@ func (p *parser) parameters(closer kind) *Arguments {
 		p.fail(bare, "named parameters must follow bare *")
 	}
 	n.Base = p.from(start)
+	return n
+}
+
+// looseParameters are those of a def that lost its opening parenthesis: everything up to the last colon of the line.
+func (p *parser) looseParameters() *Arguments {
+	last := p.lastColon()
+	if last < 0 {
+		last = p.i
+	}
+	saved := p.toks[last].kind
+	p.toks[last].kind = kRPar
+	if p.i == last {
+		p.kind = kRPar
+	}
+	if p.kind == kColon { // the annotation of a parameter whose name is part of the function's
+		p.next()
+		p.save(p.expression())
+		p.accept(kComma)
+	}
+	n := p.parameters(kRPar)
+	p.toks[last].kind = saved
+	p.kind = p.toks[p.i].kind
 	return n
 }
 

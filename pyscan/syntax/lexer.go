@@ -71,7 +71,7 @@ type lexer struct {
 func newLexer(text string, size int) *lexer {
 	lx := &lexer{text: text, size: size, toks: make([]token, 0, size/6+64)}
 	lx.recovery.budget = 4*size + 1024
-	lx.triple = -1
+	lx.faults = noFaults
 	return lx
 }
 
@@ -290,9 +290,11 @@ again:
 				emit(kWalrus, start, pos)
 				continue
 			}
-			if lx.layout && len(lx.brackets) > 0 && lx.endsHeader(pos+1) {
+			if lx.layout && len(lx.brackets) > 0 {
 				lx.toks = toks
-				lx.closeBrackets(start)
+				if lx.endsHeader(pos + 1) {
+					lx.closeBrackets(start)
+				}
 				toks = lx.toks
 			}
 			pos++

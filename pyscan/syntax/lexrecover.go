@@ -81,6 +81,7 @@ func (lx *lexer) close(c byte, pos int) int {
 		}
 	}
 	if !inside {
+		lx.noteUnmatched(pos)
 		lx.fault(pos, pos+1, "unmatched '%c'", c)
 		return pos
 	}
@@ -90,6 +91,7 @@ func (lx *lexer) close(c byte, pos int) int {
 	}
 	lx.fault(pos, pos+1, "closing parenthesis '%c' does not match opening parenthesis '%c'", c, openers[top.kind])
 	if match < 0 || lx.closesLater(pos+1, closers[top.kind]) {
+		lx.noteUnmatched(pos)
 		return pos
 	}
 	for len(lx.brackets) > match+1 {
@@ -98,6 +100,12 @@ func (lx *lexer) close(c byte, pos int) int {
 	lx.toks = append(lx.toks, token{uint32(pos), uint32(pos + 1), closerKind(c), 0})
 	lx.pop()
 	return pos
+}
+
+func (lx *lexer) noteUnmatched(pos int) {
+	if lx.unmatched < 0 && len(lx.fstrings) == 0 {
+		lx.unmatched = pos
+	}
 }
 
 // closesLater reports whether the rest of the line holds the closer of the innermost bracket: then the closer at hand is the

@@ -42,8 +42,11 @@ type attempt struct {
 
 // faults are the places of the first faults of each kind that a missing character explains, or -1.
 type faults struct {
-	triple int // the opening quotes of a string in three quotes that has no end
+	triple    int // the opening quotes of a string in three quotes that has no end
+	unmatched int // a closing bracket that closes nothing
 }
+
+var noFaults = faults{triple: -1, unmatched: -1}
 
 // parse makes the tree of the patched text.
 func (a *attempt) parse() {
@@ -101,6 +104,9 @@ func (a *attempt) candidates() []patch {
 	for _, quote := range []byte(`"'`) {
 		list = a.tripleCandidates(list, quote)
 	}
+	if a.faults.unmatched >= 0 {
+		list = a.openerCandidates(list)
+	}
 	sort.SliceStable(list, func(i, j int) bool { return list[i].rank < list[j].rank })
 	return list
 }
@@ -151,6 +157,120 @@ func tripleRank(s string, i int) int {
 		return 1
 	}
 	return 2
+}
+
+// maxOpenerLines is how many lines before a closing bracket its opening one is looked for.
+const maxOpenerLines = 100
+
+// openerCandidates are the places where the bracket may have been that the unmatched one closes.
+func (a *attempt) openerCandidates(list []patch) []patch {
+	s := a.text[:a.size]
+	lx := lexer{text: a.text, size: a.size}
+	closer := s[a.faults.unmatched]
+	opener := openers[closerKind(closer)-1]
+	start := lx.lineStart(a.faults.unmatched)
+	col, first := lx.indentOf(start)
+	hanging := first == a.faults.unmatched
+	for n := 0; n < maxOpenerLines; n++ {
+		end := a.faults.unmatched
+		if n > 0 {
+			end = lx.lineTextEnd(start)
+		}
+		if hanging && n > 0 {
+			if at, text := lx.indentOf(start); text < end && at <= col {
+				// The closer stands below the line whose end it belongs to.
+				if at == col {
+					list = append(list, patch{end, opener, 0})
+				}
+				hanging = false
+			}
+		}
+		if n == 0 || lineBalance(s[start:end]) < 0 {
+			list = openersInLine(list, s, start, end, opener, n)
+		}
+		if start == 0 {
+			break
+		}
+		start = lx.lineStart(start - 1)
+	}
+	return list
+}
+
+// lineTextEnd is where the text of the line at start ends, without a comment and white space.
+func (lx *lexer) lineTextEnd(start int) int {
+	end := start
+	var quote byte
+	for pos := start; pos < lx.size && lx.text[pos] != '\n' && lx.text[pos] != '\r'; pos++ {
+		c := lx.text[pos]
+		switch {
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '"' || c == '\'':
+			quote = c
+		case c == '#':
+			return end
+		}
+		if c != ' ' && c != '\t' {
+			end = pos + 1
+		}
+	}
+	return end
+}
+
+// lineBalance is the number of opening brackets less that of closing ones, those that stand first on the line aside.
+func lineBalance(line string) int {
+	balance := 0
+	line = strings.TrimLeft(line, " \t\f)]}")
+	var quote byte
+	for i := range len(line) {
+		switch c := line[i]; {
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '"' || c == '\'':
+			quote = c
+		case c == '(' || c == '[' || c == '{':
+			balance++
+		case c == ')' || c == ']' || c == '}':
+			balance--
+		}
+	}
+	return balance
+}
+
+// openersInLine are the places before the tokens of a line; between a name and a string a call is likely.
+func openersInLine(list []patch, s string, start, end int, opener byte, away int) []patch {
+	var quote byte
+	for i := start; i < end; i++ {
+		c := s[i]
+		if quote != 0 {
+			if c == quote {
+				quote = 0
+			}
+			continue
+		}
+		previous := byte(' ')
+		if i > start {
+			previous = s[i-1]
+		}
+		word := classOf[c]&cIdent != 0
+		inWord := word && classOf[previous]&cIdent != 0
+		switch {
+		case c == '"' || c == '\'':
+			quote = c
+			if classOf[previous]&cIdent != 0 {
+				list = append(list, patch{i, opener, 1 + away})
+				continue
+			}
+			fallthrough
+		case word && !inWord, c == '(', c == '[', c == '{', c == '*':
+			list = append(list, patch{i, opener, 2 + away})
+		}
+	}
+	return list
 }
 
 // place is an offset of the patched text in terms of the real one.
