@@ -36,6 +36,9 @@ func (p *Pass) Findings() []Diagnostic {
 	findings := make([]Diagnostic, len(p.found))
 	for i, d := range p.found {
 		findings[i] = *d
+		for _, related := range d.Related {
+			p.Placed(related.At.Path) // the finding is made anew when that place moves
+		}
 		if d.Severity == RuleSeverity {
 			findings[i].Severity = p.Rule.Severity
 		}

@@ -1,0 +1,156 @@
+// Package check is the straight line from files to findings:
+//
+//	discover -> parse -> rules -> select, cascade -> suppress -> per-file ignores -> severity -> sort
+//
+// Each arrow is a function in a file of its own. Select comes first because only selected rules run at all; the cascade comes
+// before the comments, so that a suppressed finding does not bring up the weaker one that it hid.
+package check
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"sync"
+
+	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/lint/source"
+	"github.com/trainvet/trainvet/lint/workspace"
+)
+
+// Options say how to check.
+type Options struct {
+	Rules    []*lint.Rule
+	Settings *Resolver
+	Jobs     int    // files at a time; 0: as many as there are processors
+	Cache    *Cache // results of an earlier check, or nil
+
+	// NoPrefilter runs every rule on every file, whatever the file mentions. The findings are the same; tests hold that.
+	NoPrefilter bool
+}
+
+// Run checks the targets. Findings come from the targets alone; other files are read where a rule asks about them. The error is
+// a *SettingsError, and then nothing was checked, or that of the context.
+func Run(ctx context.Context, snapshot *workspace.Snapshot, targets []Target, options Options) (*Report, error) {
+	settings := make([]*Settings, len(targets))
+	for i, target := range targets {
+		settings[i] = options.Settings.of(target.Path)
+	}
+	if err := options.Settings.Err(); err != nil {
+		return nil, err
+	}
+	c := newChecker(snapshot.WithFacts(options.Settings.Facts), options)
+	results := make([]*result, len(targets))
+	var workers sync.WaitGroup
+	next := make(chan int)
+	for range max(1, min(len(targets), options.jobs())) {
+		workers.Go(func() {
+			for i := range next {
+				results[i] = c.subject(ctx, targets[i], settings[i])
+			}
+		})
+	}
+	for i := range targets {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := options.Settings.Err(); err != nil { // of a file that only a run reaches
+		return nil, err
+	}
+	return c.collect(targets, settings, results), nil
+}
+
+func (o *Options) jobs() int {
+	if o.Jobs > 0 {
+		return o.Jobs
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// of gives the settings that hold for a file.
+func (r *Resolver) of(file string) *Settings {
+	return r.For(folderOf(r.Absolute(file)))
+}
+
+// checker holds what all subjects of one check share.
+type checker struct {
+	snapshot *workspace.Snapshot
+	options  Options
+	words    *mentions
+	needs    [][]int // of each rule, the words of which one must be there; nil: none
+}
+
+func newChecker(snapshot *workspace.Snapshot, options Options) *checker {
+	c := &checker{snapshot: snapshot, options: options, needs: make([][]int, len(options.Rules))}
+	var words []string
+	number := map[string]int{}
+	for i, rule := range options.Rules {
+		for _, word := range rule.Mentions {
+			if _, known := number[word]; !known {
+				number[word] = len(words)
+				words = append(words, word)
+			}
+			c.needs[i] = append(c.needs[i], number[word])
+		}
+	}
+	c.words = newMentions(words)
+	return c
+}
+
+// collect puts the results of all subjects together.
+func (c *checker) collect(targets []Target, settings []*Settings, results []*result) *Report {
+	report := NewReport(func(name string) *source.File {
+		file, err := c.snapshot.File(name)
+		if err != nil {
+			return nil
+		}
+		return file
+	})
+	unverified := map[string]bool{}
+	for i, r := range results {
+		if r.unreadable != "" {
+			report.Unreadable = append(report.Unreadable, Problem{targets[i].Path, r.unreadable})
+			continue
+		}
+		report.Summary.Files++
+		report.Summary.Suppressed += r.suppressed
+		report.Faults = append(report.Faults, r.faults...)
+		for _, finding := range r.findings {
+			finding.Fails = settings[i].FailOn.Fails(finding.Severity)
+			report.Findings = append(report.Findings, finding)
+		}
+		for _, run := range r.unverified {
+			if !unverified[run.Run] {
+				unverified[run.Run] = true
+				report.Unverified = append(report.Unverified, run)
+			}
+		}
+	}
+	report.Findings = sortFindings(report.Findings)
+	report.Summary.count(report.Findings)
+	report.Summary.Unreadable = len(report.Unreadable)
+	report.Summary.Unverified = len(report.Unverified)
+	return report
+}
+
+// AddUnreadable takes inputs into the report that were not even listed.
+func (r *Report) AddUnreadable(problems []Problem) {
+	r.Unreadable = append(slices.Clip(problems), r.Unreadable...)
+	r.Summary.Unreadable = len(r.Unreadable)
+}
+
+// guard runs a piece of work and turns a panic in it into a fault of ours, so that other rules and files go on.
+func guard(path, rule string, work func()) (fault *Fault) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			fault = &Fault{Path: path, Rule: rule, Reason: fmt.Sprint(reason), Stack: string(debug.Stack())}
+		}
+	}()
+	work()
+	return nil
+}

@@ -1,0 +1,181 @@
+package check
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/trainvet/trainvet/lint/source"
+)
+
+// Target is one file to check. Path is what findings call it: relative to the current folder where it was named so.
+type Target struct {
+	Path  string
+	Named bool // on the command line itself, not met on a walk
+}
+
+// Problem is an input that could not be read.
+type Problem struct{ Path, Reason string }
+
+// Discover lists the files to check: those named, and those of a kind that trainvet reads in the folders named. Folders are
+// walked without hidden folders, without what a .gitignore leaves out and without following links to folders; `exclude` of
+// the settings holds for named files as well. The order is that of the names, and within a folder alphabetical; a file that
+// is met twice is listed once.
+func Discover(names []string, settings *Resolver) ([]Target, []Problem) {
+	walk := walker{settings: settings}
+	for _, name := range names {
+		name = path.Clean(filepath.ToSlash(name))
+		absolute := settings.Absolute(name)
+		info, err := os.Stat(filepath.FromSlash(name))
+		switch {
+		case err != nil:
+			walk.problem(name, err)
+		case info.IsDir():
+			walk.folder(name, absolute, ignoredAbove(absolute, settings.Dir))
+		case !info.Mode().IsRegular():
+			walk.problem(name, errors.New("is a FIFO, device or socket, not a file"))
+		case !settings.Excludes(absolute):
+			walk.add(Target{Path: name, Named: true})
+		}
+	}
+	return walk.targets, walk.problems
+}
+
+// Excludes reports whether the settings leave out a file.
+func (r *Resolver) Excludes(name string) bool {
+	absolute := r.Absolute(name)
+	return r.For(path.Dir(absolute)).Exclude.covers(absolute) || newPatterns(r.Dir, r.Flags.Exclude).covers(absolute)
+}
+
+type walker struct {
+	settings *Resolver
+	every    bool // files of any kind, for tests
+	targets  []Target
+	problems []Problem
+	seen     map[string]int
+}
+
+func (w *walker) add(target Target) {
+	if w.seen == nil {
+		w.seen = map[string]int{}
+	}
+	if at, twice := w.seen[target.Path]; twice {
+		w.targets[at].Named = w.targets[at].Named || target.Named
+		return
+	}
+	w.seen[target.Path] = len(w.targets)
+	w.targets = append(w.targets, target)
+}
+
+func (w *walker) problem(name string, err error) {
+	var inner *fs.PathError
+	if errors.As(err, &inner) {
+		err = inner.Err
+	}
+	w.problems = append(w.problems, Problem{name, err.Error()})
+}
+
+// folder walks one folder. Above are the ignore files of the folders that it lies in, outermost first.
+func (w *walker) folder(shown, absolute string, above []patterns) {
+	entries, err := os.ReadDir(filepath.FromSlash(shown))
+	if err != nil {
+		w.problem(shown, err)
+		return
+	}
+	ignored := above
+	if own, ok := readIgnore(absolute, path.Join(shown, ".gitignore")); ok {
+		ignored = append(above[:len(above):len(above)], own)
+	}
+	for _, entry := range entries {
+		name, full := path.Join(shown, entry.Name()), path.Join(absolute, entry.Name())
+		folder, regular := entry.IsDir(), entry.Type().IsRegular()
+		if entry.Type()&fs.ModeSymlink != 0 {
+			info, err := os.Stat(filepath.FromSlash(name))
+			regular = err == nil && info.Mode().IsRegular()
+		}
+		switch {
+		case !folder && !regular, folder && strings.HasPrefix(entry.Name(), "."), isIgnored(ignored, full, folder):
+		case folder:
+			if w.every || !w.settings.Excludes(full) {
+				w.folder(name, full, ignored)
+			}
+		case w.every || isWalked(kindOnDisk(name)) && !w.settings.Excludes(full):
+			w.add(Target{Path: name})
+		}
+	}
+}
+
+// isWalked holds for the kinds of files that are looked for. Notebooks are left out until their cells are read as text.
+func isWalked(kind source.Kind) bool { return kind != source.Other && kind != source.Notebook }
+
+// isIgnored asks the ignore files from the innermost outwards; the first one that has a word decides.
+func isIgnored(ignored []patterns, name string, folder bool) bool {
+	for i := len(ignored) - 1; i >= 0; i-- {
+		if word := ignored[i].of(name, folder); word != silent {
+			return word == leftOut
+		}
+	}
+	return false
+}
+
+// ignoredAbove reads the ignore files between the root of the repository that holds a folder and that folder, outermost
+// first. Outside of a repository those from the current folder on hold.
+func ignoredAbove(folder, current string) []patterns {
+	var above, fromCurrent []patterns
+	for at := folder; ; at = path.Dir(at) {
+		if at != folder {
+			if own, ok := readIgnore(at, path.Join(at, ".gitignore")); ok {
+				above = append([]patterns{own}, above...)
+			}
+		}
+		if at == current {
+			fromCurrent = above
+		}
+		if _, err := os.Stat(filepath.FromSlash(path.Join(at, ".git"))); err == nil {
+			if own, ok := readIgnore(at, path.Join(at, ".git/info/exclude")); ok {
+				above = append([]patterns{own}, above...)
+			}
+			return above
+		}
+		if path.Dir(at) == at {
+			return fromCurrent
+		}
+	}
+}
+
+// ignoreLimit bounds the bytes of an ignore file that are read.
+const ignoreLimit = 1 << 20
+
+func readIgnore(base, file string) (patterns, bool) {
+	info, err := os.Stat(filepath.FromSlash(file))
+	if err != nil || !info.Mode().IsRegular() {
+		return patterns{}, false
+	}
+	text, err := readHead(file, ignoreLimit)
+	if err != nil {
+		return patterns{}, false
+	}
+	return parseIgnore(base, string(text)), true
+}
+
+func readHead(name string, limit int64) ([]byte, error) {
+	file, err := os.Open(filepath.FromSlash(name))
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, limit))
+}
+
+// kindOnDisk guesses the kind of a file; one without an extension is opened to read its first line.
+func kindOnDisk(name string) source.Kind {
+	if path.Ext(name) != "" {
+		return source.KindOf(name, nil)
+	}
+	head, _ := readHead(name, 128)
+	return source.KindOf(name, head)
+}

@@ -1,0 +1,53 @@
+package check
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+func TestMentions(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	letters := func(n int) string {
+		text := make([]byte, n)
+		for i := range text {
+			text[i] = "abcd_\xff"[random.IntN(6)]
+		}
+		return string(text)
+	}
+	for range 300 {
+		var words []string
+		for range random.IntN(12) {
+			words = append(words, letters(random.IntN(5)))
+		}
+		m := newMentions(words)
+		text := []byte(letters(random.IntN(40)) + " " + letters(random.IntN(40)))
+		for i, got := range m.in(text) {
+			if want := bytes.Contains(text, []byte(words[i])); got != want {
+				t.Fatalf("%q in %q: got %v (words %q)", words[i], text, got, words)
+			}
+		}
+	}
+}
+
+func TestMentionsTooMany(t *testing.T) {
+	for _, found := range newMentions([]string{strings.Repeat("x", mentionLimit+1), "a"}).in([]byte("nothing")) {
+		if !found {
+			t.Error("a set too large to search for must count as found")
+		}
+	}
+}
+
+func BenchmarkMentions(b *testing.B) {
+	var words []string
+	for _, word := range strings.Fields("checkpoint no_sync empty_cache backward warmup bucket_cap_mb autocast GradScaler clip_grad_norm_ zero_optimization deepspeed torchrun accelerate set_epoch find_unused_parameters") {
+		words = append(words, word, word+"_a", word+"_b", "x_"+word)
+	}
+	m := newMentions(words)
+	text := bytes.Repeat([]byte("    hidden = self.attention(self.norm(hidden), mask=mask)  # nothing to see here\n"), 200)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		m.in(text)
+	}
+}

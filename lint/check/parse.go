@@ -1,0 +1,163 @@
+package check
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/trainvet/trainvet/configs"
+	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/lint/source"
+)
+
+// parse reads the file in the way of its kind. What fails here is ours to mend, not the user's.
+func (s *subject) parse() {
+	switch s.file.Kind {
+	case source.Python, source.Notebook:
+		s.module = s.view.Module(s.file.Path)
+	case source.Shell:
+		s.script = s.view.Script(s.file.Path)
+	default:
+		s.trees = s.view.Trees(s.file.Path)
+	}
+}
+
+// run lets one rule look at the file. Plausible says that the file is one for this rule by its words.
+func (s *subject) run(pass *lint.Pass, plausible bool) {
+	rule := pass.Rule
+	if rule.Name == syntaxError && plausible {
+		s.syntax(pass)
+	}
+	if s.module != nil && rule.Module != nil {
+		rule.Module(pass, s.module)
+	}
+	if s.module != nil && rule.Loop != nil {
+		for _, loop := range s.view.Loops(s.module) {
+			rule.Loop(pass, loop)
+		}
+	}
+	if rule.Part != nil {
+		for _, part := range s.view.Parts(s.file.Path) {
+			rule.Part(pass, part)
+		}
+	}
+	if rule.Run != nil {
+		for _, run := range s.view.Runs(s.file.Path) {
+			rule.Run(pass, run)
+		}
+	}
+	s.fillKeys(pass)
+}
+
+// syntax reports what the parsers could not read. In Python that is for others to say in full; here it tells why a finding
+// may be missing.
+func (s *subject) syntax(pass *lint.Pass) {
+	if s.module != nil {
+		for _, fault := range s.module.Tree.Errors[:min(1, len(s.module.Tree.Errors))] {
+			pass.Reportf(s.file.At(fault.At), "%s", fault.Message).As(lint.Info)
+		}
+		return
+	}
+	for _, tree := range s.trees {
+		if tree.Template {
+			continue // it is filled in before anything loads it
+		}
+		for _, fault := range tree.Errors {
+			d := pass.Reportf(fault.At, "%s", fault.Message)
+			if fault.Fix != nil {
+				d.Suggest(fault.Fix.Title, lint.Unsafe, lint.Edit{At: s.file.At(fault.Fix.Span), Text: fault.Fix.Text})
+			}
+		}
+	}
+}
+
+// doc is what suppression comments of the file refer to.
+func (s *subject) doc() source.Doc {
+	switch {
+	case s.module != nil:
+		return s.module.Tree
+	case s.script != nil:
+		return s.script
+	case len(s.trees) == 1:
+		return s.trees[0]
+	case len(s.trees) > 1:
+		return documents(s.trees)
+	}
+	return nil
+}
+
+// documents are the parts of a YAML file between its `---` lines, as one Doc.
+type documents []*configs.Tree
+
+// Comments implements source.Doc.
+func (d documents) Comments() []source.Span {
+	var all []source.Span
+	for _, tree := range d {
+		all = append(all, tree.Comments()...)
+	}
+	return all
+}
+
+// Extent implements source.Doc.
+func (d documents) Extent(offset uint32) source.Span {
+	next := source.Span{Start: offset, End: offset}
+	for _, tree := range d {
+		if span := tree.Extent(offset); span.Len() > 0 && (next.Len() == 0 || span.Start < next.Start) {
+			next = span
+		}
+	}
+	return next
+}
+
+// fillKeys gives the findings in a config the dotted path of the key they stand at.
+func (s *subject) fillKeys(pass *lint.Pass) {
+	pass.Each(func(d *lint.Diagnostic) {
+		if d.Key != "" || d.At.Path != s.file.Path {
+			return
+		}
+		for _, tree := range s.trees {
+			if key := keyAt(tree.Root, d.At); key != "" {
+				d.Key = key
+				return
+			}
+		}
+	})
+}
+
+// keyAt is the dotted path of the innermost entry whose key or value holds the place. Elements of sequences count from 0.
+func keyAt(root *configs.Node, at source.Place) string {
+	var path []string
+	for node := root; node != nil; {
+		var inner *configs.Node
+		for i := range node.Items {
+			item := &node.Items[i]
+			if !holds(item.KeyAt, at) && (item.Value == nil || !holds(item.Value.At, at)) {
+				continue
+			}
+			name := item.Key
+			if node.Kind == configs.Sequence {
+				name = strconv.Itoa(i)
+			}
+			path, inner = append(path, name), item.Value
+			break
+		}
+		node = inner
+	}
+	return strings.Join(path, ".")
+}
+
+func holds(outer, inner source.Place) bool {
+	return outer.Path == inner.Path && outer.Span.Contains(inner.Span)
+}
+
+// unverified are the runs with this file whose memory cannot be computed, for want of facts.
+func (s *subject) unverified() (all []Unverified) {
+	if len(s.view.Parts(s.file.Path)) == 0 {
+		return nil
+	}
+	for _, run := range s.view.Runs(s.file.Path) {
+		if missing := run.Unverified(); len(missing) > 0 {
+			all = append(all, Unverified{run.Name, missing})
+		}
+	}
+	return all
+}

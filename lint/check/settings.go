@@ -1,0 +1,364 @@
+package check
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/trainvet/trainvet/configs"
+	"github.com/trainvet/trainvet/configs/plan"
+	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/lint/source"
+	"github.com/trainvet/trainvet/lint/workspace"
+)
+
+// Settings are what one settings file says, or the defaults.
+type Settings struct {
+	Path   string // of the file, for messages; "" where there is none
+	Folder string // absolute; patterns are relative to it
+
+	Select, ExtendSelect, Ignore []string // names of rules, families and groups
+	Exclude                      patterns
+	FailOn                       Threshold
+	Baseline                     string // absolute name of the file, or ""
+	RequireReason                bool
+	PerFile                      []PerFileIgnore
+	Severity                     map[string]lint.Severity
+	Run                          plan.Plan         // facts that no file holds
+	Known                        map[string]string // what in-house names mean
+	RulesVersion                 string
+	Options                      map[string]map[string]any // of rules, by rule and option
+
+	selected map[*lint.Rule]bool // filled in by the resolver
+}
+
+// PerFileIgnore hides rules in the files of a pattern, or at one key (and what lies below it) of these files.
+type PerFileIgnore struct {
+	files patterns
+	key   string
+	names []string
+}
+
+// Threshold is the mildest severity that fails a run.
+type Threshold uint8
+
+// The thresholds; FailOnDefault stands for FailOnWarning.
+const (
+	FailOnDefault Threshold = iota
+	FailOnInfo
+	FailOnWarning
+	FailOnError
+	FailNever
+)
+
+// ParseThreshold reads info, warning, error or never.
+func ParseThreshold(name string) (Threshold, bool) {
+	switch name {
+	case "info":
+		return FailOnInfo, true
+	case "warning":
+		return FailOnWarning, true
+	case "error":
+		return FailOnError, true
+	case "never":
+		return FailNever, true
+	}
+	return FailOnDefault, false
+}
+
+// Fails reports whether a finding of this severity fails the run.
+func (t Threshold) Fails(severity lint.Severity) bool {
+	switch t {
+	case FailOnInfo:
+		return severity >= lint.Info
+	case FailOnError:
+		return severity >= lint.Error
+	case FailNever:
+		return false
+	}
+	return severity >= lint.Warning
+}
+
+// SettingsError lists what is wrong with the settings; nothing is checked then.
+type SettingsError []string
+
+func (e SettingsError) Error() string { return strings.Join(e, "\n") }
+
+// settingsFiles are the names of settings files; the first one in a folder holds.
+var settingsFiles = [...]string{"trainvet.toml", ".trainvet.toml", "pyproject.toml"}
+
+// IsSettingsFile reports whether files of this name hold settings of trainvet.
+func IsSettingsFile(name string) bool {
+	for _, known := range settingsFiles {
+		if path.Base(name) == known {
+			return true
+		}
+	}
+	return false
+}
+
+// Resolver finds the settings that hold for a file: the nearest ones above it, changed by the flags.
+type Resolver struct {
+	Snapshot *workspace.Snapshot
+	Dir      string       // current folder, absolute, with forward slashes
+	Rules    []*lint.Rule // all there are
+	Flags    Flags
+
+	mu      sync.Mutex
+	folders map[string]*Settings
+	files   map[string]*Settings
+	faults  SettingsError
+}
+
+// Flags are the settings given on the command line; they win over the files.
+type Flags struct {
+	Config                                string // the one settings file that holds everywhere
+	Isolated                              bool   // no settings file holds
+	Select, ExtendSelect, Ignore, Exclude []string
+	FailOn                                Threshold
+	Run                                   plan.Plan
+}
+
+// Absolute is a name as seen from the current folder.
+func (r *Resolver) Absolute(name string) string {
+	if path.IsAbs(name) || len(name) > 1 && name[1] == ':' {
+		return path.Clean(name)
+	}
+	return path.Join(r.Dir, name)
+}
+
+// shown is a name as people at the current folder would write it.
+func (r *Resolver) shown(name string) string {
+	if relative, inside := below(r.Dir, name); inside {
+		return relative
+	}
+	return name
+}
+
+// Err tells what is wrong with the settings met so far, and with the flags; nil when nothing is.
+func (r *Resolver) Err() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.faults) > 0 {
+		return r.faults
+	}
+	return nil
+}
+
+// For gives the settings that hold for the files in a folder. It never gives nil; see Err.
+func (r *Resolver) For(folder string) *Settings {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.find(folder)
+}
+
+// Facts are what the user said about a run that starts from the named file.
+func (r *Resolver) Facts(file string) *plan.Plan { return &r.of(file).Run }
+
+func (r *Resolver) find(folder string) *Settings {
+	if r.folders == nil {
+		r.folders, r.files = map[string]*Settings{}, map[string]*Settings{}
+		r.checkNames(r.Flags.Select, "--select", true)
+		r.checkNames(r.Flags.ExtendSelect, "--extend-select", true)
+		r.checkNames(r.Flags.Ignore, "--ignore", false)
+	}
+	folder = r.Absolute(folder)
+	if r.Flags.Isolated || r.Flags.Config != "" {
+		folder = "" // one for all
+	}
+	if found := r.folders[folder]; found != nil {
+		return found
+	}
+	var found *Settings
+	switch {
+	case r.Flags.Isolated:
+		found = r.finish(&Settings{Folder: r.Dir})
+	case r.Flags.Config != "":
+		if found = r.load(r.Absolute(r.Flags.Config), nil); found == nil {
+			r.faults = append(r.faults, r.Flags.Config+": holds no [tool.trainvet]")
+			found = &Settings{}
+		}
+		found = r.finish(found)
+	default:
+		if found = r.own(folder); found == nil {
+			if above := path.Dir(folder); above != folder {
+				found = r.find(above)
+			} else {
+				found = r.finish(&Settings{Folder: r.Dir})
+			}
+		} else {
+			found = r.finish(found)
+		}
+	}
+	r.folders[folder] = found
+	return found
+}
+
+// own reads the settings file of a folder itself; nil where it has none.
+func (r *Resolver) own(folder string) *Settings {
+	for _, name := range settingsFiles {
+		name = path.Join(folder, name)
+		if r.Snapshot.Kind(name) != workspace.RegularFile {
+			continue
+		}
+		if found := r.load(name, nil); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// load reads a settings file and those that it extends; nil for a pyproject.toml that says nothing about trainvet.
+func (r *Resolver) load(name string, inside []string) *Settings {
+	if found, known := r.files[name]; known {
+		return found
+	}
+	shown := r.shown(name)
+	fail := func(reason string) *Settings {
+		r.faults = append(r.faults, shown+": "+reason)
+		return &Settings{Path: shown, Folder: path.Dir(name)}
+	}
+	for _, outer := range inside {
+		if outer == name {
+			return fail("extends itself")
+		}
+	}
+	file, err := r.Snapshot.File(name)
+	if err != nil {
+		return fail(err.Error())
+	}
+	if file.Kind != source.TOML {
+		file = &source.File{Path: file.Path, Kind: source.TOML, Text: file.Text, Segments: file.Segments, Raw: file.Raw}
+	}
+	tree := configs.ParseTOML(file)
+	read := settingsReader{resolver: r, file: file, shown: shown}
+	if path.Base(name) == "pyproject.toml" {
+		if tree.Root.Get("tool", "trainvet") == nil {
+			r.files[name] = nil // whatever is wrong with the rest is for others to say
+			return nil
+		}
+	}
+	for _, fault := range tree.Errors {
+		read.fail(fault.At, "%s", fault.Message)
+	}
+	root := tree.Root
+	if path.Base(name) == "pyproject.toml" {
+		root = root.Get("tool", "trainvet")
+	}
+	settings := &Settings{Path: shown, Folder: path.Dir(name)}
+	if base := root.Get("extend"); base != nil {
+		if extended, ok := read.text(base); ok {
+			from := r.load(path.Join(settings.Folder, extended), append(inside, name))
+			if from == nil {
+				read.fail(base.At, "%s holds no [tool.trainvet]", extended)
+			} else {
+				inherited := *from
+				inherited.Path, inherited.Folder = settings.Path, settings.Folder
+				settings = &inherited
+			}
+		}
+	}
+	read.settings = settings
+	if len(tree.Errors) == 0 {
+		read.root(root)
+	}
+	r.files[name] = settings
+	return settings
+}
+
+// finish applies the flags and works out which rules are on.
+func (r *Resolver) finish(s *Settings) *Settings {
+	done := *s
+	if r.Flags.FailOn != FailOnDefault {
+		done.FailOn = r.Flags.FailOn
+	}
+	done.Run, _ = plan.Merge(&r.Flags.Run, &s.Run)
+	done.selected = r.choose(&done)
+	return &done
+}
+
+// names of groups of rules.
+const (
+	groupRecommended = "recommended"
+	groupStrict      = "strict"
+	groupAll         = "all"
+)
+
+// choose gives the rules that are on. `--select` on the command line takes the place of the file's whole choice; without
+// it the flags add to and take from what the file chose.
+func (r *Resolver) choose(s *Settings) map[*lint.Rule]bool {
+	on := map[*lint.Rule]bool{}
+	set := func(names []string, value bool) {
+		for _, rule := range r.Rules {
+			for _, name := range names {
+				if belongs(rule, name) {
+					on[rule] = value
+				}
+			}
+		}
+	}
+	if len(r.Flags.Select) > 0 {
+		set(r.Flags.Select, true)
+	} else {
+		chosen := s.Select
+		if chosen == nil {
+			chosen = []string{groupRecommended}
+		}
+		set(chosen, true)
+		set(s.ExtendSelect, true)
+		for _, rule := range r.Rules {
+			if s.RulesVersion != "" && newer(rule.Since, s.RulesVersion) && !slices.Contains(chosen, rule.Name) && !slices.Contains(s.ExtendSelect, rule.Name) {
+				on[rule] = false
+			}
+		}
+		set(s.Ignore, false)
+	}
+	if rule := lint.Find(r.Rules, syntaxError); rule != nil && !named(rule, s.Ignore) {
+		on[rule] = true // whatever is selected: a file that was not understood must not look clean
+	}
+	set(r.Flags.ExtendSelect, true)
+	set(r.Flags.Ignore, false)
+	return on
+}
+
+// belongs reports whether a name (of a rule, a family or a group) stands for this rule.
+func belongs(rule *lint.Rule, name string) bool {
+	switch name {
+	case rule.Name, rule.Family, groupAll:
+		return true
+	case groupRecommended:
+		return !rule.Strict
+	case groupStrict:
+		return rule.Strict
+	}
+	return false
+}
+
+func named(rule *lint.Rule, names []string) bool {
+	for _, name := range names {
+		if name == rule.Name || name == rule.Family {
+			return true
+		}
+	}
+	return false
+}
+
+// newer reports whether release a came after release b ("0.10" after "0.9").
+func newer(a, b string) bool {
+	x, y := strings.Split(a, "."), strings.Split(b, ".")
+	for i := range max(len(x), len(y)) {
+		var m, n int
+		if i < len(x) {
+			fmt.Sscan(x[i], &m)
+		}
+		if i < len(y) {
+			fmt.Sscan(y[i], &n)
+		}
+		if m != n {
+			return m > n
+		}
+	}
+	return false
+}

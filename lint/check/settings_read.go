@@ -1,0 +1,348 @@
+package check
+
+import (
+	"fmt"
+	"math"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/trainvet/trainvet/configs"
+	"github.com/trainvet/trainvet/configs/catalog"
+	"github.com/trainvet/trainvet/configs/plan"
+	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/lint/nearest"
+	"github.com/trainvet/trainvet/lint/source"
+)
+
+// settingsReader turns the tree of a settings file into Settings. Whatever it does not understand is a fault with its place:
+// a setting that is silently not in force is worse than a run that stops.
+type settingsReader struct {
+	resolver *Resolver
+	file     *source.File
+	shown    string
+	settings *Settings
+}
+
+func (r *settingsReader) fail(at source.Place, format string, args ...any) {
+	position := r.file.Position(at.Span.Start)
+	r.resolver.faults = append(r.resolver.faults, fmt.Sprintf("%s:%d:%d: %s", r.shown, position.Line, position.Column, fmt.Sprintf(format, args...)))
+}
+
+// keys reads a table of known keys.
+func (r *settingsReader) keys(table *configs.Node, what string, known map[string]func(*configs.Node)) {
+	if table == nil {
+		return
+	}
+	if table.Kind != configs.Mapping {
+		r.fail(table.At, "%s must be a table", what)
+		return
+	}
+	for _, item := range table.Items {
+		if read := known[item.Key]; read != nil {
+			read(item.Value)
+		} else {
+			r.fail(item.KeyAt, "unknown key %q%s", item.Key, didYouMean(item.Key, sortedKeys(known)))
+		}
+	}
+}
+
+// didYouMean is a clause for the end of a message; empty where nothing is near.
+func didYouMean(word string, words []string) string {
+	if near := nearest.Of(word, words); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	return ""
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// root reads the whole file.
+func (r *settingsReader) root(table *configs.Node) {
+	s := r.settings
+	r.keys(table, "the settings", map[string]func(*configs.Node){
+		"extend":        func(*configs.Node) {}, // followed before
+		"select":        func(n *configs.Node) { s.Select = r.rules(n, true) },
+		"extend-select": func(n *configs.Node) { s.ExtendSelect = r.rules(n, true) },
+		"ignore":        func(n *configs.Node) { s.Ignore = r.rules(n, false) },
+		"exclude":       func(n *configs.Node) { s.Exclude = newPatterns(s.Folder, r.texts(n)) },
+		"fail-on": func(n *configs.Node) {
+			if name, ok := r.text(n); ok {
+				if s.FailOn, ok = ParseThreshold(name); !ok {
+					r.fail(n.At, "fail-on must be error, warning, info or never, not %q", name)
+				}
+			}
+		},
+		"baseline": func(n *configs.Node) {
+			if name, ok := r.text(n); ok {
+				s.Baseline = path.Join(s.Folder, name)
+			}
+		},
+		"require-reason": func(n *configs.Node) { s.RequireReason, _ = r.truth(n) },
+		"rules-version": func(n *configs.Node) {
+			if version, ok := r.text(n); ok {
+				if strings.Trim(version, "0123456789.") != "" || version == "" {
+					r.fail(n.At, "rules-version must be a release such as \"1.4\", not %q", version)
+				}
+				s.RulesVersion = version
+			}
+		},
+		"per-file-ignores": r.perFile,
+		"severity":         r.severity,
+		"run":              r.run,
+		"known":            r.known,
+		"rules":            r.options,
+	})
+}
+
+func (r *settingsReader) perFile(table *configs.Node) {
+	r.settings.PerFile = nil
+	r.each(table, "per-file-ignores", func(item configs.Item) {
+		glob, key, _ := strings.Cut(item.Key, ":")
+		r.settings.PerFile = append(r.settings.PerFile, PerFileIgnore{newPatterns(r.settings.Folder, []string{glob}), key, r.rules(item.Value, true)})
+	})
+}
+
+func (r *settingsReader) severity(table *configs.Node) {
+	r.settings.Severity = map[string]lint.Severity{}
+	r.each(table, "severity", func(item configs.Item) {
+		if lint.Find(r.resolver.Rules, item.Key) == nil {
+			r.fail(item.KeyAt, "unknown rule %q%s", item.Key, didYouMean(item.Key, r.resolver.ruleNames()))
+			return
+		}
+		if name, ok := r.text(item.Value); ok {
+			if r.settings.Severity[item.Key], ok = lint.ParseSeverity(name); !ok {
+				r.fail(item.Value.At, "a severity must be error, warning or info, not %q", name)
+			}
+		}
+	})
+}
+
+func (r *settingsReader) known(table *configs.Node) {
+	r.settings.Known = map[string]string{}
+	r.each(table, "known", func(item configs.Item) {
+		if meaning, ok := r.text(item.Value); ok {
+			r.settings.Known[item.Key] = meaning
+		}
+	})
+}
+
+func (r *settingsReader) options(table *configs.Node) {
+	r.settings.Options = map[string]map[string]any{}
+	r.each(table, "rules", func(of configs.Item) {
+		rule := lint.Find(r.resolver.Rules, of.Key)
+		if rule == nil {
+			r.fail(of.KeyAt, "unknown rule %q%s", of.Key, didYouMean(of.Key, r.resolver.ruleNames()))
+			return
+		}
+		given := map[string]any{}
+		known := map[string]func(*configs.Node){}
+		for _, option := range rule.Options {
+			known[option.Name] = func(n *configs.Node) {
+				if value := r.option(n, option); value != nil {
+					given[option.Name] = value
+				}
+			}
+		}
+		r.keys(of.Value, "rules."+rule.Name, known)
+		r.settings.Options[rule.Name] = given
+	})
+}
+
+// option reads a value of the type of the option's default; nil for what is wrong, after saying so.
+func (r *settingsReader) option(n *configs.Node, option lint.Option) any {
+	switch option.Default.(type) {
+	case string:
+		text, ok := r.text(n)
+		if ok && len(option.Choices) > 0 && !slices.Contains(option.Choices, text) {
+			r.fail(n.At, "%s must be one of %s, not %q", option.Name, strings.Join(option.Choices, ", "), text)
+			ok = false
+		}
+		if ok {
+			return text
+		}
+	case bool:
+		if truth, ok := r.truth(n); ok {
+			return truth
+		}
+	case int64:
+		if number, ok := r.whole(n); ok {
+			return number
+		}
+	case float64:
+		if number, err := strconv.ParseFloat(strings.ReplaceAll(n.Raw, "_", ""), 64); err == nil && n.Kind == configs.Scalar && n.Style == configs.Plain && !math.IsNaN(number) {
+			return number
+		}
+		r.fail(n.At, "must be a number")
+	case []string:
+		return r.texts(n)
+	}
+	return nil
+}
+
+// Facts names the settings of the table [run], which are also flags, and the values of the plan that they give.
+var facts = [...]struct{ name, value string }{
+	{"world-size", "parallel.world"},
+	{"device", "device"},
+	{"model", "model.name"},
+	{"seq-len", "batch.seq_length"},
+	{"warmup-unit", "schedule.warmup_unit"},
+}
+
+// SetFact puts a fact that no file of the run holds (world-size, device, model, seq-len, warmup-unit) into a plan, as given by
+// the user. The error says what is wanted, or which name was perhaps meant.
+func SetFact(p *plan.Plan, name string, value any, at ...source.Place) error {
+	for _, fact := range facts {
+		if fact.name != name {
+			continue
+		}
+		text, isText := value.(string)
+		if !isText && (name == "device" || name == "model") {
+			return fmt.Errorf("must be a text")
+		}
+		switch name {
+		case "device":
+			if _, err := catalog.Device(text); err != nil {
+				return err
+			}
+		case "model":
+			if _, err := catalog.Model(text); err != nil {
+				return err
+			}
+		}
+		return plan.Set(p, fact.value, value, plan.IsFlag, "", at...)
+	}
+	return fmt.Errorf("unknown fact %q", name)
+}
+
+func (r *settingsReader) run(table *configs.Node) {
+	known := map[string]func(*configs.Node){}
+	for _, fact := range facts {
+		known[fact.name] = func(n *configs.Node) {
+			var value any
+			var ok bool
+			if fact.name == "world-size" || fact.name == "seq-len" {
+				value, ok = r.whole(n)
+			} else {
+				value, ok = r.text(n)
+			}
+			if ok {
+				if err := SetFact(&r.settings.Run, fact.name, value, source.Place{Path: r.shown, Span: n.At.Span}); err != nil {
+					r.fail(n.At, "%s: %s", fact.name, err)
+				}
+			}
+		}
+	}
+	r.keys(table, "run", known)
+}
+
+// each reads a table with keys of the user's own.
+func (r *settingsReader) each(table *configs.Node, what string, read func(configs.Item)) {
+	if table.Kind != configs.Mapping {
+		r.fail(table.At, "%s must be a table", what)
+		return
+	}
+	for _, item := range table.Items {
+		read(item)
+	}
+}
+
+// rules reads a list of names of rules and families, with groups also of groups.
+func (r *settingsReader) rules(n *configs.Node, groups bool) []string {
+	names := r.texts(n)
+	for i, name := range names {
+		if message := r.resolver.unknownName(name, groups); message != "" {
+			at := n.At
+			if i < len(n.Items) {
+				at = n.Items[i].Value.At
+			}
+			r.fail(at, "%s", message)
+		}
+	}
+	return names
+}
+
+// unknownName says what is wrong with the name of a rule or family (or group); "" when it is known.
+func (r *Resolver) unknownName(name string, groups bool) string {
+	for _, rule := range r.Rules {
+		if rule.Name == name || rule.Family == name {
+			return ""
+		}
+	}
+	if groups && (name == groupRecommended || name == groupStrict || name == groupAll) {
+		return ""
+	}
+	known := r.ruleNames()
+	if groups {
+		known = append(known, groupRecommended, groupStrict, groupAll)
+	}
+	return fmt.Sprintf("unknown rule %q%s", name, didYouMean(name, known))
+}
+
+// ruleNames are the names of all rules, then those of the families.
+func (r *Resolver) ruleNames() []string {
+	var names, families []string
+	for _, rule := range r.Rules {
+		names = append(names, rule.Name)
+		if !slices.Contains(families, rule.Family) {
+			families = append(families, rule.Family)
+		}
+	}
+	return append(names, families...)
+}
+
+func (r *Resolver) checkNames(names []string, flag string, groups bool) {
+	for _, name := range names {
+		if message := r.unknownName(name, groups); message != "" {
+			r.faults = append(r.faults, flag+": "+message)
+		}
+	}
+}
+
+func (r *settingsReader) text(n *configs.Node) (string, bool) {
+	if n.Kind != configs.Scalar || n.Style == configs.Plain {
+		r.fail(n.At, "must be a text in quotes")
+		return "", false
+	}
+	return n.Raw, true
+}
+
+func (r *settingsReader) texts(n *configs.Node) []string {
+	texts := []string{}
+	if n.Kind != configs.Sequence {
+		r.fail(n.At, "must be a list of texts")
+		return texts
+	}
+	for _, item := range n.Items {
+		if text, ok := r.text(item.Value); ok {
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
+func (r *settingsReader) truth(n *configs.Node) (bool, bool) {
+	if n.Kind == configs.Scalar && n.Style == configs.Plain && (n.Raw == "true" || n.Raw == "false") {
+		return n.Raw == "true", true
+	}
+	r.fail(n.At, "must be true or false")
+	return false, false
+}
+
+func (r *settingsReader) whole(n *configs.Node) (int64, bool) {
+	if n.Kind == configs.Scalar && n.Style == configs.Plain {
+		if number, err := strconv.ParseInt(strings.ReplaceAll(n.Raw, "_", ""), 0, 64); err == nil {
+			return number, true
+		}
+	}
+	r.fail(n.At, "must be a whole number")
+	return 0, false
+}

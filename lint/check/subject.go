@@ -1,0 +1,158 @@
+package check
+
+import (
+	"bytes"
+	"context"
+	"path"
+
+	"github.com/trainvet/trainvet/configs"
+	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/lint/source"
+	"github.com/trainvet/trainvet/lint/workspace"
+	"github.com/trainvet/trainvet/pyscan"
+)
+
+// result is what the check of one file gave.
+type result struct {
+	findings   []Finding
+	suppressed int
+	unverified []Unverified
+	unreadable string // why it could not be read
+	faults     []Fault
+}
+
+// memoryRule is the rule that compares a run with its device. Who has switched it off is not told what it could not check.
+const memoryRule = "hbm-overflow"
+
+func folderOf(name string) string { return path.Dir(name) }
+
+// subject checks one file.
+func (c *checker) subject(ctx context.Context, target Target, settings *Settings) (r *result) {
+	if r := c.options.Cache.get(c.snapshot, target, settings); r != nil {
+		return r
+	}
+	r = &result{}
+	var view *workspace.View
+	if fault := guard(target.Path, "", func() {
+		file, err := c.snapshot.File(target.Path)
+		if err != nil {
+			r.unreadable = err.Error()
+			return
+		}
+		view = c.snapshot.View(ctx)
+		c.look(view, file, target.Named, settings, r)
+	}); fault != nil {
+		r.faults = append(r.faults, *fault)
+	}
+	if view != nil && len(r.faults) == 0 && ctx.Err() == nil {
+		c.options.Cache.put(target, settings, view.Reads(), r)
+	}
+	return r
+}
+
+// look runs the rules that have something to look for in the file, and passes the findings down the line.
+func (c *checker) look(view *workspace.View, file *source.File, named bool, settings *Settings, r *result) {
+	run, relevant := c.chosen(file, named, settings)
+	if len(run) == 0 && !bytes.Contains(file.Text, []byte(Word)) {
+		return
+	}
+	view.Placed(file.Path)
+	subject := subject{view: view, file: file}
+	subject.parse()
+	var findings []Finding
+	for _, rule := range run {
+		pass := lint.NewPass(view, rule, settings.Options[rule.Name])
+		if fault := guard(file.Path, rule.Name, func() { subject.run(pass, relevant[rule] || named) }); fault != nil {
+			r.faults = append(r.faults, *fault)
+			continue
+		}
+		for _, d := range pass.Findings() {
+			if d.At.Path == file.Path {
+				findings = append(findings, Finding{Rule: rule, Diagnostic: d})
+			}
+		}
+	}
+	if ctx := view.Context(); ctx != nil && ctx.Err() != nil {
+		return
+	}
+	findings = cascade(findings)
+	if doc := subject.doc(); doc != nil && len(r.faults) == 0 {
+		findings, r.suppressed = suppress(file, doc, findings, c.options.Rules, settings)
+	}
+	findings, ignored := c.perFile(file, findings, settings)
+	r.suppressed += ignored
+	for i := range findings {
+		if severity, changed := settings.Severity[findings[i].Rule.Name]; changed {
+			findings[i].Severity = severity
+		}
+	}
+	r.findings = sortFindings(findings)
+	if rule := lint.Find(c.options.Rules, memoryRule); rule == nil || settings.selected[rule] {
+		if fault := guard(file.Path, "", func() { r.unverified = subject.unverified() }); fault != nil {
+			r.faults = append(r.faults, *fault)
+		}
+	}
+}
+
+// chosen gives the rules that are on and have one of their words in the file. Relevant are those that have a word, also where
+// the prefilter is off.
+func (c *checker) chosen(file *source.File, named bool, settings *Settings) (run []*lint.Rule, relevant map[*lint.Rule]bool) {
+	found := c.words.in(file.Text)
+	relevant = map[*lint.Rule]bool{}
+	for i, rule := range c.options.Rules {
+		if !settings.selected[rule] {
+			continue
+		}
+		has := c.needs[i] == nil
+		for _, word := range c.needs[i] {
+			has = has || found[word]
+		}
+		relevant[rule] = has
+		if has || c.options.NoPrefilter || named && rule.Name == syntaxError {
+			run = append(run, rule)
+		}
+	}
+	return run, relevant
+}
+
+// perFile takes out the findings that [per-file-ignores] names.
+func (c *checker) perFile(file *source.File, findings []Finding, settings *Settings) (kept []Finding, hidden int) {
+	absolute := c.options.Settings.Absolute(file.Path)
+	for _, finding := range findings {
+		ignored := false
+		for _, entry := range settings.PerFile {
+			ignored = ignored || entry.hides(finding, absolute)
+		}
+		if ignored {
+			hidden++
+		} else {
+			kept = append(kept, finding)
+		}
+	}
+	return kept, hidden
+}
+
+func (p *PerFileIgnore) hides(finding Finding, absolute string) bool {
+	if p.key != "" && finding.Key != p.key && !isBelow(finding.Key, p.key) || !p.files.covers(absolute) {
+		return false
+	}
+	for _, name := range p.names {
+		if belongs(finding.Rule, name) {
+			return true
+		}
+	}
+	return false
+}
+
+func isBelow(key, above string) bool {
+	return len(key) > len(above) && key[:len(above)] == above && key[len(above)] == '.'
+}
+
+// subject is one parsed file.
+type subject struct {
+	view   *workspace.View
+	file   *source.File
+	module *pyscan.Module
+	trees  []*configs.Tree
+	script *configs.Script
+}

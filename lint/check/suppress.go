@@ -1,0 +1,281 @@
+package check
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/lint/source"
+)
+
+// The rules that the engine itself reports.
+const (
+	syntaxError        = "syntax-error"
+	unknownSuppression = "unknown-suppression"
+	unusedSuppression  = "unused-suppression"
+)
+
+// Word marks the comments that are for trainvet. A file that contains it is looked at whatever else it holds.
+const Word = "trainvet"
+
+// directive is one suppression comment.
+type directive struct {
+	at     source.Span // of the directive, from its comment marker to the end of the reason
+	names  []suppressed
+	reason string
+	whole  bool        // file-ignore
+	covers source.Span // findings that start here are hidden
+	faulty bool        // it cannot be read, and hides nothing
+}
+
+type suppressed struct {
+	name string
+	at   source.Span
+	hid  bool
+}
+
+// A directive ends where the comment does, or at a comment for another tool in the same comment.
+var (
+	directiveStart = regexp.MustCompile(`(?:#+|//+|/\*+|;)[ \t]*trainvet[ \t]*:[ \t]*`)
+	otherTool      = regexp.MustCompile(`[ \t]*#[ \t]*(?:noqa|type:|pylint:|fmt:|ruff:|pragma|pyright:|mypy:|nosec|isort:|yamllint)`)
+	directiveWord  = regexp.MustCompile(`^[A-Za-z-]+`)
+	nameList       = regexp.MustCompile(`^[ \t]*\[([^\]]*)\]`)
+	nameInList     = regexp.MustCompile(`[^\s,]+`)
+)
+
+// directives reads the suppression comments of a file.
+func directives(file *source.File, doc source.Doc) []directive {
+	if !bytes.Contains(file.Text, []byte(Word)) {
+		return nil
+	}
+	var all []directive
+	for _, comment := range doc.Comments() {
+		text := file.Slice(comment)
+		starts := directiveStart.FindAllStringIndex(text, -1)
+		for i, start := range starts {
+			end := len(text)
+			if i+1 < len(starts) {
+				end = starts[i+1][0]
+			}
+			if other := otherTool.FindStringIndex(text[start[1]:end]); other != nil {
+				end = start[1] + other[0]
+			}
+			if d, ok := readDirective(text[:end], start[0], start[1], comment.Start); ok {
+				d.covers = covered(file, doc, comment, d.whole)
+				all = append(all, d)
+			}
+		}
+	}
+	return all
+}
+
+// readDirective reads text[body:], which follows `trainvet:`. It gives false for prose that only begins like one.
+func readDirective(text string, start, body int, offset uint32) (directive, bool) {
+	span := func(from, to int) source.Span {
+		return source.Span{Start: offset + uint32(from), End: offset + uint32(to)}
+	}
+	end := len(strings.TrimRight(text, " \t\r\n"))
+	d := directive{at: span(start, end)}
+	word := directiveWord.FindString(text[body:])
+	switch word {
+	case "ignore":
+	case "file-ignore":
+		d.whole = true
+	default:
+		d.faulty = true
+		return d, didYouMean(word, []string{"ignore", "file-ignore"}) != ""
+	}
+	rest := body + len(word)
+	list := nameList.FindStringSubmatchIndex(text[rest:])
+	if list == nil {
+		d.faulty = true
+		return d, true
+	}
+	for _, name := range nameInList.FindAllStringIndex(text[rest+list[2]:rest+list[3]], -1) {
+		from, to := rest+list[2]+name[0], rest+list[2]+name[1]
+		d.names = append(d.names, suppressed{name: text[from:to], at: span(from, to)})
+	}
+	d.reason = strings.Trim(strings.TrimSuffix(text[rest+list[1]:end], "*/"), " \t:-")
+	return d, true
+}
+
+// covered is where findings must start to be hidden by a comment: on its line when something stands before it there, else in
+// the next statement or key. A comment inside of a statement (between the arguments of a call) covers the next line.
+func covered(file *source.File, doc source.Doc, comment source.Span, whole bool) source.Span {
+	if whole {
+		return source.Span{Start: 0, End: uint32(len(file.Text)) + 1}
+	}
+	line := file.Line(comment.Start)
+	onLine := file.LineSpan(line)
+	if len(bytes.TrimSpace(file.Text[onLine.Start:comment.Start])) > 0 {
+		onLine.End++ // a finding may stand at the very end of the line
+		return onLine
+	}
+	next := nextLine(file, doc, comment)
+	extent := doc.Extent(comment.End)
+	if next >= 0 && file.Line(extent.Start) != next {
+		span := file.LineSpan(next)
+		span.End++
+		return span
+	}
+	return extent
+}
+
+// nextLine is the first line after a comment that holds more than comments; -1 where there is none.
+func nextLine(file *source.File, doc source.Doc, comment source.Span) int {
+	after := comment.End
+	for _, other := range append(doc.Comments(), source.Span{Start: uint32(len(file.Text)), End: uint32(len(file.Text))}) {
+		if other.Start < after {
+			continue
+		}
+		if gap := file.Text[after:other.Start]; len(bytes.TrimSpace(gap)) > 0 {
+			break
+		}
+		after = other.End
+	}
+	for int(after) < len(file.Text) && bytes.IndexByte([]byte(" \t\r\n\f"), file.Text[after]) >= 0 {
+		after++
+	}
+	if int(after) >= len(file.Text) {
+		return -1
+	}
+	return file.Line(after)
+}
+
+// suppress takes out the findings that comments hide, and adds what is wrong with the comments themselves. On are the rules
+// that were looked for; of the others nobody can say whether a suppression is of use.
+func suppress(file *source.File, doc source.Doc, findings []Finding, rules []*lint.Rule, settings *Settings) (kept []Finding, hidden int) {
+	all := directives(file, doc)
+	if len(all) == 0 {
+		return findings, 0
+	}
+	hide := func(findings []Finding) (kept []Finding) {
+		for _, finding := range findings {
+			if hides(all, finding, settings.RequireReason) {
+				hidden++
+			} else {
+				kept = append(kept, finding)
+			}
+		}
+		return kept
+	}
+	kept = hide(findings)
+	return append(kept, hide(complaints(file, all, rules, settings))...), hidden
+}
+
+func hides(all []directive, finding Finding, reason bool) bool {
+	hidden := false
+	for i := range all {
+		d := &all[i]
+		start := finding.At.Span.Start
+		if d.faulty || reason && d.reason == "" || start < d.covers.Start || start >= d.covers.End && d.covers.Len() > 0 || d.covers.Len() == 0 {
+			continue
+		}
+		for j := range d.names {
+			if name := &d.names[j]; name.name == finding.Rule.Name || name.name == finding.Rule.Family {
+				name.hid, hidden = true, true
+			}
+		}
+	}
+	return hidden
+}
+
+// complaints are the findings about the suppressions themselves.
+func complaints(file *source.File, all []directive, rules []*lint.Rule, settings *Settings) []Finding {
+	var found []Finding
+	report := func(name string, d directive, message string) *Finding {
+		rule := lint.Find(rules, name)
+		if rule == nil || !settings.selected[rule] {
+			return &Finding{}
+		}
+		found = append(found, Finding{Rule: rule, Diagnostic: lint.Diagnostic{At: file.At(d.at), Severity: rule.Severity, Message: message}})
+		return &found[len(found)-1]
+	}
+	resolver := Resolver{Rules: rules}
+	for _, d := range all {
+		switch {
+		case d.faulty && directiveIsIgnore(file.Slice(d.at)):
+			report(unknownSuppression, d, "this suppression names no rule, so it hides nothing").Help("write ignore[RULE], with the name of the rule")
+			continue
+		case d.faulty:
+			word := directiveWord.FindString(directiveStart.ReplaceAllString(file.Slice(d.at), ""))
+			report(unknownSuppression, d, fmt.Sprintf("unknown word %q%s", word, didYouMean(word, []string{"ignore", "file-ignore"})))
+			continue
+		case len(d.names) == 0:
+			report(unknownSuppression, d, "the brackets of this suppression are empty, so it hides nothing").Help("write the name of the rule between them")
+			continue
+		case settings.RequireReason && d.reason == "":
+			report(unknownSuppression, d, "this suppression gives no reason, so it hides nothing (require-reason)").Help("write after the brackets why the finding is wrong here")
+			continue
+		}
+		var unused []int
+		for i, name := range d.names {
+			if resolver.unknownName(name.name, false) != "" {
+				report(unknownSuppression, d, fmt.Sprintf("no rule is called %q%s", name.name, didYouMean(name.name, resolver.ruleNames())))
+			} else if !name.hid && looksFor(rules, settings, name.name) {
+				unused = append(unused, i)
+			}
+		}
+		if len(unused) == 0 {
+			continue
+		}
+		names := make([]string, len(unused))
+		for i, at := range unused {
+			names[i] = d.names[at].name
+		}
+		finding := report(unusedSuppression, d, "this suppression of "+strings.Join(names, ", ")+" hides nothing")
+		finding.Suggest("remove it", lint.Safe, lint.Edit{At: file.At(removal(file, d, unused)), Text: without(file, d, unused)})
+	}
+	return found
+}
+
+func directiveIsIgnore(text string) bool {
+	word := directiveWord.FindString(directiveStart.ReplaceAllString(text, ""))
+	return word == "ignore" || word == "file-ignore"
+}
+
+// looksFor reports whether a rule of that name or family is on.
+func looksFor(rules []*lint.Rule, settings *Settings, name string) bool {
+	for _, rule := range rules {
+		if (rule.Name == name || rule.Family == name) && settings.selected[rule] {
+			return true
+		}
+	}
+	return false
+}
+
+// removal is the text that goes when names are taken out of a directive: all of it when none is left, with the blanks before
+// it, or with its line when nothing else stands there.
+func removal(file *source.File, d directive, unused []int) source.Span {
+	if len(unused) < len(d.names) {
+		return source.Span{Start: d.names[0].at.Start, End: d.names[len(d.names)-1].at.End}
+	}
+	line := file.Line(d.at.Start)
+	span, onLine := d.at, file.LineSpan(line)
+	for span.Start > onLine.Start && (file.Text[span.Start-1] == ' ' || file.Text[span.Start-1] == '\t') {
+		span.Start--
+	}
+	if span.Start == onLine.Start && d.at.End == onLine.End {
+		if lines := file.Lines(); line+1 < len(lines) {
+			span.End = lines[line+1]
+		}
+	}
+	return span
+}
+
+func without(file *source.File, d directive, unused []int) string {
+	if len(unused) == len(d.names) {
+		return ""
+	}
+	var left []string
+	for i, name := range d.names {
+		if len(unused) > 0 && unused[0] == i {
+			unused = unused[1:]
+			continue
+		}
+		left = append(left, name.name)
+	}
+	return strings.Join(left, ", ")
+}
