@@ -1,0 +1,120 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/lint/output"
+	"github.com/trainvet/trainvet/rules"
+)
+
+// The exit codes.
+const (
+	exitClean    = 0
+	exitFindings = 1 // findings at or above --fail-on; a run that does not fit; a file with syntax errors, for ast
+	exitTrouble  = 2 // usage, settings, an input that cannot be read, or a fault of our own
+)
+
+// app is one invocation: its streams, and the exit code that its commands set.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	env            func(string) string
+	dir            string // current folder, absolute, with forward slashes
+	rules          []*lint.Rule
+	color          string
+	code           int
+}
+
+// Main runs the command line and gives back the exit code.
+func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, env: os.Getenv, rules: rules.All()}
+	defer func() {
+		if reason := recover(); reason != nil {
+			a.complain("internal error: %v; this is a fault of trainvet, please report it\n%s", reason, debug.Stack())
+			code = exitTrouble
+		}
+	}()
+	dir, err := os.Getwd()
+	if err != nil {
+		a.complain("%v", err)
+		return exitTrouble
+	}
+	a.dir = filepath.ToSlash(dir)
+	root := a.root()
+	root.SetArgs(args)
+	if err := root.Execute(); err != nil {
+		a.trouble("%s", err)
+		var usage *usageError
+		if errors.As(err, &usage) || strings.HasPrefix(err.Error(), "unknown") {
+			fmt.Fprintln(a.stderr, "Run `trainvet --help` for what there is.")
+		}
+	}
+	return a.code
+}
+
+// usageError is a mistake on the command line.
+type usageError struct{ text string }
+
+func (e *usageError) Error() string { return e.text }
+
+func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
+
+// complain writes a line to stderr, in the form that all our messages have.
+func (a *app) complain(format string, args ...any) {
+	fmt.Fprintf(a.stderr, "trainvet: "+format+"\n", args...)
+}
+
+// trouble complains and makes the exit code say so.
+func (a *app) trouble(format string, args ...any) {
+	a.complain(format, args...)
+	a.code = exitTrouble
+}
+
+// unreadable reports an input that could not be read.
+func (a *app) unreadable(name, reason string) {
+	a.trouble("%s: %s", output.Escape(name), output.Escape(reason))
+}
+
+// raise makes the exit code at least code.
+func (a *app) raise(code int) { a.code = max(a.code, code) }
+
+// paint is the paint for one of our streams.
+func (a *app) paint(stream io.Writer) output.Paint {
+	return output.NewPaint(output.Colored(output.ColorChoice(a.color), a.env, output.IsTerminal(stream)))
+}
+
+// root is the command `trainvet`, which stands for `trainvet check`.
+func (a *app) root() *cobra.Command {
+	root := a.check()
+	root.Use = "trainvet [check] [flags] [PATH...]"
+	root.Short = "go vet for training runs"
+	root.Long = "trainvet reads the files of a training run (PyTorch source, DeepSpeed JSON, YAML, TOML, launch scripts) and says what is\n" +
+		"wrong, where, what will happen at run time and how to fix it. It never runs the code it reads.\n\n" +
+		"Exit codes: 0 clean, 1 findings at or above --fail-on, 2 usage, settings, unreadable input or a fault of trainvet's own."
+	root.Version = versionText()
+	root.SetVersionTemplate("trainvet {{.Version}}\n")
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err.Error()} })
+	root.PersistentFlags().StringVar(&a.color, "color", "auto", "colour the output: auto, always or never")
+	root.PersistentPreRunE = func(*cobra.Command, []string) error {
+		switch output.ColorChoice(a.color) {
+		case output.ColorAuto, output.ColorAlways, output.ColorNever:
+			return nil
+		}
+		return usagef("--color must be auto, always or never, not %q", a.color)
+	}
+	root.AddCommand(a.check(), a.fit(), a.plan(), a.rule(), a.ast(), a.version())
+	return root
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
+	"github.com/trainvet/trainvet/lint/check"
+	"github.com/trainvet/trainvet/lint/output"
+	"github.com/trainvet/trainvet/lint/source"
+	"github.com/trainvet/trainvet/lint/workspace"
+)
+
+// applyFixes writes the fixed files, or with --diff prints what would change. The text of stdin goes to stdout. Done says that
+// there is nothing more to print.
+func (a *app) applyFixes(f *checkFlags, before *workspace.Snapshot, fixed *check.Fixed, stdin bool) (done bool, err error) {
+	for _, fault := range fixed.Refused {
+		a.trouble("%s: rule %s: %s; this is a fault of trainvet, please report it", output.Escape(fault.Path), fault.Rule, output.Escape(fault.Reason))
+	}
+	if f.diff {
+		return true, a.printDiff(f, before, fixed)
+	}
+	text := f.stdinFilename
+	if text == "" {
+		text = "-"
+	}
+	printed := false
+	for _, file := range fixed.Files {
+		if stdin && file.Path == clean(text) {
+			if _, err := a.stdout.Write(file.Raw); err != nil {
+				return true, err
+			}
+			printed = true
+			continue
+		}
+		if err := overwrite(file); err != nil {
+			return true, err
+		}
+	}
+	if stdin && !printed {
+		if file, err := before.File(clean(text)); err == nil {
+			_, err := a.stdout.Write(file.Raw)
+			return true, err
+		}
+	}
+	if stdin { // stdout holds the text of the file
+		a.conclude(f, fixed.Report)
+	}
+	return stdin, nil
+}
+
+// overwrite replaces the content of a file; its mode and whatever links to it stay.
+func overwrite(file *source.File) error {
+	out, err := os.OpenFile(filepath.FromSlash(file.Path), os.O_WRONLY|os.O_TRUNC, 0)
+	if err != nil {
+		return err
+	}
+	if _, err := out.Write(file.Raw); err != nil {
+		out.Close()
+		return err
+	}
+	return out.Close()
+}
+
+// printDiff prints one unified diff of all files, and says on stderr how much it is.
+func (a *app) printDiff(f *checkFlags, before *workspace.Snapshot, fixed *check.Fixed) error {
+	paint := a.paint(a.stdout)
+	for _, file := range fixed.Files {
+		old, err := before.File(file.Path)
+		if err != nil {
+			return err
+		}
+		for line := range strings.Lines(unified(file.Path, string(old.Raw), string(file.Raw))) {
+			body, end := strings.TrimRight(line, "\r\n"), ""
+			end = line[len(body):]
+			switch {
+			case strings.HasPrefix(body, "+") && !strings.HasPrefix(body, "+++ "):
+				body = paint.Added(body)
+			case strings.HasPrefix(body, "-") && !strings.HasPrefix(body, "--- "):
+				body = paint.Removed(body)
+			}
+			fmt.Fprint(a.stdout, body, end)
+		}
+	}
+	report := fixed.Report
+	for _, problem := range report.Unreadable {
+		a.unreadable(problem.Path, problem.Reason)
+	}
+	a.complain("%d fixes would change %d files", fixed.Applied, len(fixed.Files))
+	if len(fixed.Files) > 0 {
+		a.raise(exitFindings)
+	}
+	return nil
+}
+
+// unified is the difference between two texts in a form that `git apply` takes.
+func unified(name, old, new string) string {
+	return udiff.Unified(quoteName("a/"+name), quoteName("b/"+name), old, new)
+}
+
+// quoteName writes a name as git does in a diff: in quotes where it holds what would end a line or a string.
+func quoteName(name string) string {
+	if !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || r == '"' || r == '\\' }) {
+		return name
+	}
+	var quoted strings.Builder
+	quoted.WriteByte('"')
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c == '"' || c == '\\':
+			quoted.WriteString(`\` + string(rune(c)))
+		case c < ' ' || c == 0x7f:
+			fmt.Fprintf(&quoted, `\%03o`, c)
+		default:
+			quoted.WriteByte(c)
+		}
+	}
+	return quoted.String() + `"`
+}

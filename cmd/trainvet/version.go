@@ -1,0 +1,36 @@
+package main
+
+import (
+	"fmt"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// release is the version of a build from the source tree; an installed module says its own.
+const release = "0.1.0"
+
+func (a *app) version() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(a.stdout, "trainvet", versionText())
+			return err
+		},
+	}
+}
+
+// versionText is the release, and the commit and compiler where the build knows them.
+func versionText() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return release
+	}
+	text := release
+	if v := info.Main.Version; v != "" && v != "(devel)" && v[0] == 'v' {
+		text = v[1:]
+	}
+	return text + " " + info.GoVersion
+}
