@@ -17,7 +17,10 @@ var update = flag.Bool("update", false, "rewrite the expected sections of testda
 
 // read parses a file by its name.
 func read(name string, text []byte) []*Tree {
-	f := &source.File{Path: name, Kind: source.KindOf(name, text), Text: text, Raw: text}
+	return parseKind(&source.File{Path: name, Kind: source.KindOf(name, text), Text: text, Raw: text})
+}
+
+func parseKind(f *source.File) []*Tree {
 	switch f.Kind {
 	case source.YAML:
 		return ParseYAML(f)
@@ -32,7 +35,11 @@ func show(f *source.File, t *Tree) string {
 	var out strings.Builder
 	var visit func(path string, n *Node)
 	visit = func(path string, n *Node) {
-		fmt.Fprintf(&out, "%s = %s%s\n", path, describe(f, n), openMark(n))
+		use := ""
+		if t.Format == Flags || t.Format == Env {
+			use = via(f, n.Via)
+		}
+		fmt.Fprintf(&out, "%s = %s%s%s\n", path, describe(f, n), openMark(n), use)
 		for i, item := range n.Items {
 			if item.KeyAt.IsZero() {
 				visit(fmt.Sprintf("%s[%d]", path, i), item.Value)
@@ -64,6 +71,72 @@ func show(f *source.File, t *Tree) string {
 		fmt.Fprintf(&out, "comment %q\n", f.Slice(c))
 	}
 	return out.String()
+}
+
+// showScript prints all commands of a script, then its variables and directives.
+func showScript(f *source.File, s *Script) string {
+	var out strings.Builder
+	for _, c := range s.Commands {
+		out.WriteString(showCommand(f, c))
+	}
+	section := func(name string, t *Tree) {
+		if len(t.Root.Items) > 0 {
+			fmt.Fprintf(&out, "%s\n%s", name, indent(show(f, t)))
+		}
+	}
+	section("env", s.Env)
+	section("directives", s.Directives)
+	for _, d := range s.Documents {
+		fmt.Fprintf(&out, "document %q %s %q\n", d.Name, d.File.Kind, short(f.Slice(d.At.Span)))
+		for _, tree := range parseKind(d.File) {
+			out.WriteString(indent(show(f, tree)))
+		}
+	}
+	for _, e := range s.Errors {
+		fmt.Fprintf(&out, "error %s\n", showError(f, e))
+	}
+	for _, c := range s.Comments() {
+		fmt.Fprintf(&out, "comment %q\n", f.Slice(c))
+	}
+	return out.String()
+}
+
+func showCommand(f *source.File, c *Command) string {
+	var out strings.Builder
+	guarded := ""
+	if c.Guarded {
+		guarded = " guarded"
+	}
+	fmt.Fprintf(&out, "command%s %q\n", guarded, short(f.Slice(c.At.Span)))
+	for outer := c; outer != nil; outer = outer.Outer {
+		fmt.Fprintf(&out, "  launcher %s %q\n%s", outer.Launcher, f.Slice(outer.LauncherAt.Span), indent(show(f, outer.LauncherFlags)))
+	}
+	module := ""
+	if c.Module {
+		module = " module"
+	}
+	fmt.Fprintf(&out, "  program%s %q %q%s\n%s", module, c.Program, f.Slice(c.ProgramAt.Span), via(f, c.ProgramVia), indent(show(f, c.Flags)))
+	for _, arg := range c.Args {
+		fmt.Fprintf(&out, "  arg %s%s%s\n", describe(f, arg), openMark(arg), via(f, arg.Via))
+	}
+	if len(c.Env.Root.Items) > 0 {
+		fmt.Fprintf(&out, "  env\n%s", indent(show(f, c.Env)))
+	}
+	return out.String()
+}
+
+func via(f *source.File, at source.Place) string {
+	if at.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf(" via %s %q", f.Position(at.Span.Start), f.Slice(at.Span))
+}
+
+func indent(s string) string {
+	if s == "" {
+		return ""
+	}
+	return "    " + strings.ReplaceAll(strings.TrimSuffix(s, "\n"), "\n", "\n    ") + "\n"
 }
 
 func showError(f *source.File, e Error) string {
@@ -157,6 +230,9 @@ func TestSpans(t *testing.T) {
 
 func showAll(name string, text []byte) string {
 	f := &source.File{Path: name, Text: text}
+	if source.KindOf(name, text) == source.Shell {
+		return showScript(f, ParseShell(f))
+	}
 	var parts []string
 	for _, tree := range read(name, text) {
 		parts = append(parts, show(f, tree))
