@@ -87,8 +87,8 @@ func (s *Snapshot) print(kind ReadKind, name string) [16]byte {
 		root, called, _ := strings.Cut(name, "\x00")
 		return digest(strings.Join(s.store.calls(s, root)[called], "\n"))
 	case ReadNaming:
-		root, base, _ := strings.Cut(name, "\x00")
-		return digest(strings.Join(s.store.namers(s, root)[base], "\n"))
+		area, base, _ := strings.Cut(name, "\x00")
+		return digest(strings.Join(s.store.namers(s, area)[base], "\n"))
 	}
 	return [16]byte{}
 }

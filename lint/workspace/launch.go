@@ -1,0 +1,127 @@
+package workspace
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/trainvet/trainvet/configs"
+	"github.com/trainvet/trainvet/configs/dialect"
+	"github.com/trainvet/trainvet/configs/plan"
+)
+
+// command is one launch command of a script.
+type command struct {
+	parts []*Part  // what the launcher, the environment and the flags of the program say
+	files []string // settings files of the project that it names
+
+	laysOut bool // flags of no known dialect speak of parallel groups
+}
+
+// commands are the launch commands of a script, with the configs that the script itself writes.
+func (v *View) commands(name string) []*command {
+	script := v.Script(name)
+	if script == nil {
+		return nil
+	}
+	var environment []*Part
+	if part := newPart(name, "", script.Env, dialect.Environment); anyKnown(part) {
+		environment = append(environment, part)
+	}
+	var all []*command
+	for _, c := range script.Commands {
+		command := &command{}
+		if d := programDialect(c); d != nil {
+			command.parts = append(command.parts, newPart(name, "", c.Flags, d))
+		} else if c.Flags != nil {
+			command.laysOut = slices.ContainsFunc(c.Flags.Root.Items, func(item configs.Item) bool { return strings.Contains(item.Key, "parallel") })
+		}
+		command.parts = append(command.parts, launcherParts(name, script, c)...)
+		for _, tree := range []*configs.Tree{c.Flags, c.LauncherFlags} {
+			if tree != nil {
+				v.filesNamed(name, tree.Root, command)
+			}
+		}
+		for _, word := range c.Args {
+			v.filesNamed(name, word, command)
+		}
+		if c.Program != "" && !c.Module {
+			v.filesNamed(name, &configs.Node{Kind: configs.Scalar, Raw: c.Program}, command)
+		}
+		if len(command.parts) > 0 || len(command.files) > 0 {
+			command.parts = append(command.parts, environment...)
+			all = append(all, command)
+		}
+	}
+	return all
+}
+
+// programDialect is the dialect of the flags of the program.
+func programDialect(c *configs.Command) *dialect.Dialect {
+	if c.Flags == nil {
+		return nil
+	}
+	return dialect.Of(c.Flags)
+}
+
+// launcherParts are what the launcher says, and what starts it: `srun torchrun ...` has its nodes from either.
+func launcherParts(name string, script *configs.Script, c *configs.Command) []*Part {
+	var parts []*Part
+	inner := true
+	for ; c != nil; c = c.Outer {
+		d := dialect.Launcher(c.Launcher)
+		if d == nil || c.LauncherFlags == nil {
+			continue
+		}
+		trees := []*configs.Tree{c.LauncherFlags}
+		if c.Launcher == "srun" {
+			trees = append(trees, script.Directives)
+		}
+		for _, tree := range trees {
+			part := newPart(name, "", tree, d)
+			if !inner {
+				// srun starts one launcher on each node; how many processes that starts is its own affair.
+				part.Plan.Parallel.DevicesPerNode, part.Plan.Parallel.World = unknownCount, unknownCount
+			}
+			if anyKnown(part) {
+				parts = append(parts, part)
+			}
+		}
+		inner = false
+	}
+	return parts
+}
+
+// filesNamed collects the settings files of the project that stand among the words of a command.
+func (v *View) filesNamed(name string, n *configs.Node, into *command) {
+	if n == nil {
+		return
+	}
+	if n.Kind == configs.Scalar && !n.Open && isSettingsName(n.Raw) {
+		if file := v.resolve(name, n.Raw); file != "" && !slices.Contains(into.files, file) && len(v.documents(file)) > 0 {
+			into.files = append(into.files, file)
+		}
+	}
+	for _, item := range n.Items {
+		v.filesNamed(name, item.Value, into)
+	}
+}
+
+func isSettingsName(text string) bool {
+	for _, end := range [...]string{".json", ".yaml", ".yml", ".toml"} {
+		if strings.HasSuffix(text, end) {
+			return true
+		}
+	}
+	return false
+}
+
+func anyKnown(part *Part) bool {
+	for _, fact := range plan.Values(&part.Plan) {
+		if fact.Known() {
+			return true
+		}
+	}
+	return false
+}
+
+var unknownCount plan.Value[int64]

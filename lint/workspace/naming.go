@@ -1,0 +1,196 @@
+package workspace
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/trainvet/trainvet/lint/source"
+)
+
+// maxSettingsFile bounds the files in which names of other settings are looked for, bytes. Data and results in JSON are larger.
+const maxSettingsFile = 256 << 10
+
+// area is a folder in which files that name a settings file are looked for, and how many levels below it.
+type area struct {
+	folder string
+	depth  int
+}
+
+// The levels below a folder that are searched: all of a checkout, and where there is none the folders beside those of a file.
+const (
+	wholeCheckout = 24
+	besides       = 1
+)
+
+// areas are the folders in which scripts and configs may stand that name a file: the checkout, or without one the folder
+// itself, with all below it, and the folders above it as far as the path that was given names them.
+func (v *View) areas(name string) []area {
+	top := v.settingsTop(name)
+	if v.isRoot(top) {
+		return []area{{top, wholeCheckout}}
+	}
+	areas := []area{{v.projectRoot(name), wholeCheckout}}
+	for folder := path.Dir(name); ; folder = path.Dir(folder) {
+		if folder != areas[0].folder {
+			areas = append(areas, area{folder, besides})
+		}
+		if folder == top || folder == "." || folder == "/" || strings.HasSuffix(folder, "..") {
+			return areas
+		}
+	}
+}
+
+// settingsTop is the highest folder that belongs to the project of a file: the top of the checkout, the current folder, or
+// for a file outside of that the folder above its own.
+func (v *View) settingsTop(name string) string {
+	folder := path.Dir(name)
+	for at := folder; ; at = path.Dir(at) {
+		if v.isRoot(at) {
+			return at
+		}
+		if at == "." || at == "/" || strings.HasSuffix(at, "..") {
+			break
+		}
+	}
+	if path.IsAbs(name) || strings.HasPrefix(name, "..") {
+		if above := path.Dir(folder); above != "/" && !strings.HasSuffix(folder, "..") {
+			return above
+		}
+		return folder
+	}
+	return "."
+}
+
+// naming lists the settings files and launch scripts of the project that hold the base name of a file.
+func (v *View) naming(name string) []string {
+	base := path.Base(name)
+	var files []string
+	for _, area := range v.areas(name) {
+		v.record(ReadNaming, area.key()+"\x00"+base)
+		for _, file := range v.store.namers(v.Snapshot, area.key())[base] {
+			if !slices.Contains(files, file) {
+				files = append(files, file)
+			}
+		}
+	}
+	return files
+}
+
+func (a area) key() string { return fmt.Sprintf("%d %s", a.depth, a.folder) }
+
+func areaOf(key string) area {
+	depth, folder, _ := strings.Cut(key, " ")
+	n, _ := strconv.Atoi(depth)
+	return area{folder, n}
+}
+
+// namers says for an area, by its key, which files hold the base names of which settings files.
+func (st *store) namers(s *Snapshot, key string) map[string][]string {
+	name := "names of settings " + key
+	st.mu.Lock()
+	if st.indices == nil {
+		st.indices = map[string]*callIndex{}
+	}
+	index := st.indices[name]
+	if index == nil {
+		index = &callIndex{}
+		st.indices[name] = index
+	}
+	st.mu.Unlock()
+	index.once.Do(func() { index.calls = indexNames(s, areaOf(key)) })
+	return index.calls
+}
+
+func indexNames(s *Snapshot, in area) map[string][]string {
+	index := map[string][]string{}
+	count := 0
+	take := func(file string, text []byte) {
+		for _, base := range settingsNames(text) {
+			if !slices.Contains(index[base], file) {
+				index[base] = append(index[base], file)
+			}
+		}
+	}
+	var walk func(folder string, depth int)
+	walk = func(folder string, depth int) {
+		entries, err := s.fs.ReadDir(folder)
+		if err != nil || depth > in.depth {
+			return
+		}
+		for _, entry := range entries {
+			full := path.Join(folder, entry.Name())
+			switch {
+			case strings.HasPrefix(entry.Name(), ".") || count > maxProject || entry.Name() == "node_modules":
+			case entry.IsDir():
+				walk(full, depth+1)
+			case entry.Type().IsRegular() && s.overlay[full] == nil && mayName(full):
+				count++
+				if info, err := entry.Info(); err == nil && info != nil && info.Size() > maxSettingsFile {
+					continue
+				}
+				if text, err := s.fs.ReadFile(full); err == nil {
+					take(full, text)
+				}
+			}
+		}
+	}
+	walk(in.folder, 0)
+	for name, file := range s.overlay {
+		if inside(in.folder, name) && mayName(name) {
+			take(name, file.Text)
+		}
+	}
+	for _, files := range index {
+		sort.Strings(files)
+	}
+	return index
+}
+
+// mayName reports whether a file is of a kind that names settings.
+func mayName(name string) bool {
+	switch source.KindOf(name, nil) {
+	case source.JSON, source.YAML, source.TOML, source.Shell:
+		return true
+	}
+	return false
+}
+
+// settingsNames are the base names of settings files that occur in a text, each once.
+func settingsNames(text []byte) []string {
+	var found []string
+	s := string(text)
+	for i := 0; i < len(s); {
+		dot := strings.IndexByte(s[i:], '.')
+		if dot < 0 {
+			break
+		}
+		dot += i
+		i = dot + 1
+		end := dot + 1
+		for end < len(s) && isNameByte(s[end]) && s[end] != '.' {
+			end++
+		}
+		switch s[dot+1 : end] {
+		case "json", "yaml", "yml", "toml":
+		default:
+			continue
+		}
+		start := dot
+		for start > 0 && isNameByte(s[start-1]) {
+			start--
+		}
+		if base := s[start:end]; start < dot && !slices.Contains(found, base) {
+			found = append(found, base)
+		}
+		i = end
+	}
+	return found
+}
+
+func isNameByte(c byte) bool {
+	return c == '_' || c == '-' || c == '.' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c >= 0x80
+}

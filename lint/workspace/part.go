@@ -1,0 +1,123 @@
+package workspace
+
+import (
+	"github.com/trainvet/trainvet/configs"
+	"github.com/trainvet/trainvet/configs/dialect"
+	"github.com/trainvet/trainvet/configs/plan"
+	"github.com/trainvet/trainvet/lint/source"
+)
+
+// Part is one piece of settings of a run, as one dialect reads it: a config file, a section of one that is written in
+// another dialect, a launch command.
+type Part struct {
+	Path    string
+	Section string // dotted path of the section in its file; "" for all of the file
+	Tree    *configs.Tree
+	Dialect *dialect.Dialect
+	Plan    plan.Plan
+	Faults  []dialect.Fault // values that stand at keys of the dialect and are none
+}
+
+// Key is the dotted path in the file of what is looked up by that path in the part.
+func (p *Part) Key(path string) string {
+	if p.Section == "" {
+		return path
+	}
+	if path == "" {
+		return p.Section
+	}
+	return p.Section + "." + path
+}
+
+func newPart(path, section string, tree *configs.Tree, d *dialect.Dialect) *Part {
+	reading := d.Read(tree)
+	return &Part{Path: path, Section: section, Tree: tree, Dialect: d, Plan: reading.Plan, Faults: reading.Faults}
+}
+
+// settings are what a View has worked out about config files and runs.
+type settings struct {
+	parts map[string][]*Part
+	runs  map[string][]*Run
+}
+
+// Parts are the pieces of settings in the named file that are written in a known dialect: each document, and behind it its
+// sections in other dialects; of a launch script each command.
+func (v *View) Parts(name string) []*Part {
+	if parts, known := v.settings.parts[name]; known {
+		return parts
+	}
+	var parts []*Part
+	for _, document := range v.documents(name) {
+		parts = append(parts, document...)
+	}
+	for _, command := range v.commands(name) {
+		parts = append(parts, command.parts...)
+	}
+	if v.settings.parts == nil {
+		v.settings.parts = map[string][]*Part{}
+	}
+	v.settings.parts[name] = parts
+	return parts
+}
+
+// documents are the parts of each document of a config file that is of a known dialect.
+func (v *View) documents(name string) [][]*Part {
+	switch source.KindOf(name, nil) {
+	case source.JSON, source.YAML, source.TOML, source.Other:
+	default:
+		return nil
+	}
+	var documents [][]*Part
+	for _, tree := range v.Trees(name) {
+		d := dialect.Of(tree)
+		if d == nil {
+			continue
+		}
+		parts := []*Part{newPart(name, "", tree, d)}
+		for _, section := range d.Sections(tree) {
+			parts = append(parts, newPart(name, section.Path, section.Tree, section.Dialect))
+		}
+		documents = append(documents, parts)
+	}
+	return documents
+}
+
+// Setting is one written setting: its key, and its value.
+type Setting struct {
+	Part *Part
+	Item *configs.Item
+}
+
+// Name is the key as written.
+func (s Setting) Name() string { return s.Item.Key }
+
+// Setting finds what is written at the place of a key, as values of the plan give it.
+func (r *Run) Setting(at source.Place) (Setting, bool) {
+	for _, part := range r.Parts {
+		if part.Path != at.Path {
+			continue
+		}
+		if item := itemAt(part.Tree.Root, at); item != nil {
+			return Setting{part, item}, true
+		}
+	}
+	return Setting{}, false
+}
+
+func itemAt(n *configs.Node, at source.Place) *configs.Item {
+	if n == nil {
+		return nil
+	}
+	for i := range n.Items {
+		item := &n.Items[i]
+		if item.KeyAt == at {
+			return item
+		}
+		if item.Value != nil && len(item.Value.Items) > 0 {
+			if found := itemAt(item.Value, at); found != nil {
+				return found
+			}
+		}
+	}
+	return nil
+}

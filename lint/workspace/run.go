@@ -1,0 +1,274 @@
+package workspace
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/trainvet/trainvet/configs/dialect"
+	hbm "github.com/trainvet/trainvet/configs/memory"
+	"github.com/trainvet/trainvet/configs/plan"
+	"github.com/trainvet/trainvet/lint/source"
+)
+
+// Run is one training run: the settings of all files that say parts of it.
+type Run struct {
+	Name      string  // the file that it starts from: a config, or a launch script
+	Parts     []*Part // the config that it starts from, what that names, then launch commands
+	Scripts   []string
+	Plan      plan.Plan // merged, with what the user said besides, and with what follows from it
+	Conflicts []plan.Conflict
+
+	report *hbm.Report
+	fault  error
+}
+
+// Memory is what the run needs of its device, and whether it fits. The error is of a model or device that the catalogue does
+// not know; the report then says unknown.
+func (r *Run) Memory() (hbm.Report, error) {
+	if r.report == nil {
+		report, err := hbm.Check(&r.Plan)
+		r.report, r.fault = &report, err
+	}
+	return *r.report, r.fault
+}
+
+// Unverified are the names of the facts for want of which the memory of the run cannot be checked; none where it can, and none
+// where no part of the run says what it trains.
+func (r *Run) Unverified() []string {
+	if !slices.ContainsFunc(r.Parts, func(p *Part) bool { return p.Dialect.Trains() }) {
+		return nil
+	}
+	report, err := r.Memory()
+	switch {
+	case err != nil:
+		return []string{hbm.MissingModel}
+	case report.Verdict == hbm.Unknown:
+		return report.Missing
+	}
+	return nil
+}
+
+// bounds of the search for the files of a run.
+const (
+	maxNaming = 4  // files that name files that name files
+	maxParts  = 32 // of one run
+	maxRuns   = 16 // of which one file is a part
+)
+
+// Runs are the runs of which the named file is a part: those of the configs and launch scripts that name it, or where none
+// does, its own.
+func (v *View) Runs(name string) []*Run {
+	if runs, known := v.settings.runs[name]; known {
+		return runs
+	}
+	var runs []*Run
+	for _, origin := range v.origins(name, nil) {
+		for _, run := range v.start(origin) {
+			if len(runs) < maxRuns && slices.ContainsFunc(run.Parts, func(p *Part) bool { return p.Path == name }) {
+				runs = append(runs, run)
+			}
+		}
+	}
+	if v.settings.runs == nil {
+		v.settings.runs = map[string][]*Run{}
+	}
+	v.settings.runs[name] = runs
+	return runs
+}
+
+// origins are the files from which runs start that reach the named file.
+func (v *View) origins(name string, below []string) []string {
+	if slices.Contains(below, name) || len(below) >= maxNaming {
+		return nil
+	}
+	below = append(slices.Clip(below), name)
+	var found []string
+	for _, other := range v.naming(name) {
+		if other == name || !slices.Contains(v.named(other), name) {
+			continue
+		}
+		for _, origin := range v.origins(other, below) {
+			if !slices.Contains(found, origin) {
+				found = append(found, origin)
+			}
+		}
+	}
+	if len(found) == 0 {
+		return []string{name}
+	}
+	return found
+}
+
+// named are the settings files of the project that a file names.
+func (v *View) named(name string) []string {
+	var files []string
+	for _, document := range v.documents(name) {
+		files = append(files, v.references(document)...)
+	}
+	for _, command := range v.commands(name) {
+		files = append(files, command.files...)
+	}
+	return files
+}
+
+// references are the files that parts name, as far as the project holds them.
+func (v *View) references(parts []*Part) []string {
+	var files []string
+	for _, part := range parts {
+		for _, reference := range part.Dialect.References(part.Tree) {
+			if file := v.resolve(part.Path, reference.File); file != "" && !slices.Contains(files, file) {
+				files = append(files, file)
+			}
+		}
+	}
+	return files
+}
+
+// resolve finds a file of the project by the way another one names it: beside that file, or from one of the folders above,
+// up to the top of the project.
+func (v *View) resolve(from, reference string) string {
+	if reference == "" || strings.ContainsAny(reference, "${}*\n") || path.IsAbs(reference) || strings.Contains(reference, "://") {
+		return ""
+	}
+	top := v.settingsTop(from)
+	for folder := path.Dir(from); ; folder = path.Dir(folder) {
+		file := path.Join(folder, reference)
+		if inside(top, file) && v.Is(file) == RegularFile {
+			return file
+		}
+		if folder == top || folder == "." || folder == "/" || strings.HasSuffix(folder, "..") {
+			return ""
+		}
+	}
+}
+
+// inside reports whether a file lies in a folder or below it.
+func inside(folder, file string) bool {
+	if folder == "." {
+		return !strings.HasPrefix(file, "..") && !path.IsAbs(file)
+	}
+	return strings.HasPrefix(file, strings.TrimSuffix(folder, "/")+"/")
+}
+
+// start assembles the runs that begin at a file: one for each document of a config, one for each command of a script.
+func (v *View) start(origin string) []*Run {
+	var runs []*Run
+	for _, document := range v.documents(origin) {
+		runs = append(runs, v.assemble(origin, document, nil))
+	}
+	for _, command := range v.commands(origin) {
+		if len(command.parts) > 0 {
+			runs = append(runs, v.assemble(origin, nil, command))
+		}
+	}
+	return runs
+}
+
+// assemble collects the parts of one run and merges them. What a launch command says stands last, so that of two claims of
+// equal weight that of the config counts.
+func (v *View) assemble(origin string, parts []*Part, command *command) *Run {
+	run := &Run{Name: origin}
+	add := func(more []*Part) {
+		for _, part := range more {
+			if len(run.Parts) < maxParts {
+				run.Parts = append(run.Parts, part)
+			}
+		}
+	}
+	seen := map[string]bool{origin: true}
+	queue := v.references(parts)
+	add(parts)
+	if command != nil {
+		queue = append(queue, command.files...)
+		run.Scripts = append(run.Scripts, origin)
+	}
+	for len(queue) > 0 {
+		file := queue[0]
+		queue = queue[1:]
+		if seen[file] {
+			continue
+		}
+		seen[file] = true
+		for _, document := range v.documents(file) {
+			add(document)
+			queue = append(queue, v.references(document)...)
+		}
+	}
+	if command != nil {
+		add(command.parts)
+	}
+	v.merge(run)
+	if command != nil && command.laysOut {
+		forgetLayout(&run.Plan)
+	}
+	settle(&run.Plan)
+	plan.Derive(&run.Plan)
+	return run
+}
+
+// merge makes one plan of the parts. Of what they write differently the first counts, except that the flags of
+// `accelerate launch` override its file; that is no conflict.
+func (v *View) merge(run *Run) {
+	var first, rest []*plan.Plan
+	if v.facts != nil {
+		first = append(first, v.facts(run.Name))
+	}
+	overrides := map[source.Place]bool{}
+	for _, part := range run.Parts {
+		v.Placed(part.Path)
+		if part.Dialect != dialect.Launcher("accelerate") {
+			rest = append(rest, &part.Plan)
+			continue
+		}
+		first = append(first, &part.Plan)
+		for _, fact := range plan.Values(&part.Plan) {
+			for _, place := range fact.From() {
+				overrides[place] = true
+			}
+		}
+	}
+	run.Plan, run.Conflicts = plan.Merge(append(first, rest...)...)
+	run.Conflicts = slices.DeleteFunc(run.Conflicts, func(c plan.Conflict) bool {
+		from := c.Values[0].From()
+		return len(from) > 0 && overrides[from[0]]
+	})
+}
+
+// forgetLayout takes back the default of parallel groups: a program whose flags are of no known dialect lays the ranks out.
+func forgetLayout(p *plan.Plan) {
+	for _, group := range []*plan.Value[int64]{&p.Parallel.Tensor, &p.Parallel.Pipeline, &p.Parallel.Context} {
+		if group.How() == plan.IsDefault {
+			*group = plan.Value[int64]{}
+		}
+	}
+}
+
+// settle takes back defaults that do not hold beside what other parts say, before anything is derived.
+func settle(p *plan.Plan) {
+	world, hasWorld := p.Parallel.World.Get()
+	if hasWorld && p.Parallel.Data.How() == plan.IsDefault {
+		p.Parallel.Data = plan.Value[int64]{}
+	}
+	if hasWorld && world == 1 && p.Sharding.How() == plan.IsDefault && p.Sharding.Is(plan.DDP) {
+		p.Sharding = plan.Default(plan.NoSharding, "one rank")
+	}
+	if p.Parallel.Nodes.How() == plan.IsDefault && p.Parallel.DevicesPerNode.Known() && hasWorld {
+		p.Parallel.Nodes = plan.Value[int64]{}
+	}
+	compute, _ := p.DType.Compute.Get()
+	sharding, _ := p.Sharding.Get()
+	rank, adapter := p.LoRA.Rank.Get()
+	if compute.Is16() && sharding.FSDP() && p.Stack.Is(plan.HF) && !p.Precision.Known() && !(adapter && rank > 0) {
+		p.Precision = plan.Derived(plan.FSDPMixed, append(slices.Clip(p.DType.Compute.From()), p.Sharding.From()...)...).
+			WithNote("accelerate keeps the sharded weights in fp32")
+	}
+}
+
+// WithFacts is the snapshot in which what no file of a run holds (number of ranks, device, model ...) is told by of, for a run
+// that starts from the named file. What it says overrides the files.
+func (s *Snapshot) WithFacts(of func(name string) *plan.Plan) *Snapshot {
+	next := s.With()
+	next.facts = of
+	return next
+}
