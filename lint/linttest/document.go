@@ -142,7 +142,7 @@ func writeUpdates(t *testing.T, name, document string, updates []block) {
 }
 
 // fixed is the text of a file after all fixes, unsafe ones included. A second application must change nothing.
-func (r *runner) fixed(t *testing.T, name string) string {
+func (r *runner) fixed(t testing.TB, name string) string {
 	t.Helper()
 	snapshot := workspace.NewSnapshot(r.project.fs())
 	options := check.Options{Rules: r.rules, Settings: r.resolver(snapshot)}

@@ -35,7 +35,7 @@ var (
 )
 
 // markers reads the comments that say what is wanted on a line.
-func (p project) markers(t *testing.T) []want {
+func (p project) markers(t testing.TB) []want {
 	t.Helper()
 	var all []want
 	for _, f := range p {
@@ -63,7 +63,7 @@ func (p project) markers(t *testing.T) []want {
 }
 
 // readWants reads a section `want`. Exact says that it is one that -update wrote, which is compared as text.
-func readWants(t *testing.T, section []string) (all []want, exact bool) {
+func readWants(t testing.TB, section []string) (all []want, exact bool) {
 	t.Helper()
 	for _, line := range section {
 		match := sectionRow.FindStringSubmatch(line)
@@ -91,7 +91,7 @@ func exactWants(section []string) (all []want) {
 }
 
 // compare demands that what was found is what was wanted, by file, line, rule and severity.
-func compare(t *testing.T, wanted []want, found []want, rules []*lint.Rule) {
+func compare(t testing.TB, wanted []want, found []want, rules []*lint.Rule) {
 	t.Helper()
 	var names []string
 	for _, w := range wanted {

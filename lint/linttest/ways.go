@@ -52,7 +52,7 @@ func (r *runner) resolver(snapshot *workspace.Snapshot) *check.Resolver {
 }
 
 // check runs the line on a snapshot and fails the test for what must never happen.
-func (r *runner) check(t *testing.T, snapshot *workspace.Snapshot, resolver *check.Resolver, w way) *check.Report {
+func (r *runner) check(t testing.TB, snapshot *workspace.Snapshot, resolver *check.Resolver, w way) *check.Report {
 	t.Helper()
 	report, err := check.Run(context.Background(), snapshot, w.targets, check.Options{Rules: r.rules, Settings: resolver, Jobs: w.jobs, NoPrefilter: w.noPrefilter, Cache: w.cache})
 	if err != nil {
@@ -68,14 +68,14 @@ func (r *runner) check(t *testing.T, snapshot *workspace.Snapshot, resolver *che
 }
 
 // fresh checks with a snapshot of its own.
-func (r *runner) fresh(t *testing.T, w way) *check.Report {
+func (r *runner) fresh(t testing.TB, w way) *check.Report {
 	t.Helper()
 	snapshot := workspace.NewSnapshot(r.project.fs())
 	return r.check(t, snapshot, r.resolver(snapshot), w)
 }
 
 // sixWays checks the project in every way, demands equal findings, and gives back the plain result.
-func (r *runner) sixWays(t *testing.T) *check.Report {
+func (r *runner) sixWays(t testing.TB) *check.Report {
 	t.Helper()
 	targets := r.project.targets()
 	if len(targets) == 0 {
@@ -113,7 +113,7 @@ func reversed(targets []check.Target) []check.Target {
 const rounds = 4
 
 // afterEdits plays an editor session: the cache lives on while files change and change back.
-func (r *runner) afterEdits(t *testing.T, targets []check.Target, same func(string, []string)) {
+func (r *runner) afterEdits(t testing.TB, targets []check.Target, same func(string, []string)) {
 	t.Helper()
 	hash := fnv.New64a()
 	for _, f := range r.project {
