@@ -190,6 +190,14 @@ type (
 		Index int // in Scope.Params
 	}
 
+	// Setting is a value that the user may set where the program is started (a command-line flag, a field of a parsed
+	// dataclass) with the default that holds otherwise; Default is nil when there is none.
+	Setting struct {
+		Origin
+		Name    string
+		Default Value
+	}
+
 	// Op is arithmetic on values that are not all constant.
 	Op struct {
 		Origin

@@ -46,6 +46,9 @@ func (v *View) invoke(callee pyscan.Value, call *syntax.Call, scope *pyscan.Scop
 			}
 		}
 	case *pyscan.Member:
+		if callee.Name == "parse_args_into_dataclasses" {
+			return v.parsedDataclasses(callee, at)
+		}
 		if call != nil && len(call.Args) > 0 {
 			switch callee.Name {
 			case "prepare":
@@ -405,6 +408,16 @@ func (v *View) attr(value pyscan.Value, name string, at pyscan.Origin) pyscan.Va
 		if found := v.classAttr(value, name, nil, at); found != nil {
 			return found
 		}
+	case *pyscan.Result:
+		if found := v.parsedArgument(value, name, at); found != nil {
+			return found
+		}
+	case *pyscan.Element: // args, rest = parser.parse_known_args()
+		if result, ok := value.Base.(*pyscan.Result); ok {
+			if found := v.parsedArgument(result, name, at); found != nil {
+				return found
+			}
+		}
 	case *pyscan.Wrapped:
 		inner := v.Expand(value.Inner)
 		if name == "module" {
@@ -425,6 +438,9 @@ func (v *View) attr(value pyscan.Value, name string, at pyscan.Origin) pyscan.Va
 		}
 	case *pyscan.Instance:
 		if class, ok := value.Of.(*pyscan.Class); ok {
+			if found := v.field(class, value, name, at); found != nil {
+				return found
+			}
 			if found := v.instanceAttr(class, value, name, at); found != nil {
 				return found
 			}

@@ -68,6 +68,11 @@ func (v *View) describe(value pyscan.Value, depth int) string {
 		return "{" + strings.Join(words, ", ") + "}"
 	case *pyscan.ParamValue:
 		return "parameter " + value.Scope.Params[value.Index].Name
+	case *pyscan.Setting:
+		if value.Default != nil {
+			return "setting " + value.Name + ", by default " + v.describe(value.Default, depth-1)
+		}
+		return "setting " + value.Name
 	case *pyscan.Op:
 		if len(value.Operands) == 2 {
 			return fmt.Sprintf("(%s %s %s)", v.describe(value.Operands[0], depth-1), value.Name, v.describe(value.Operands[1], depth-1))

@@ -85,6 +85,9 @@ func same(a, b pyscan.Value) bool {
 	case *pyscan.Element:
 		b, ok := b.(*pyscan.Element)
 		return ok && same(a.Base, b.Base) && (a.Key == b.Key || a.Key != nil && b.Key != nil && same(a.Key, b.Key))
+	case *pyscan.Setting:
+		b, ok := b.(*pyscan.Setting)
+		return ok && a.Name == b.Name && a.At.Module == b.At.Module
 	case *pyscan.Op:
 		b, ok := b.(*pyscan.Op)
 		if !ok || a.Name != b.Name || len(a.Operands) != len(b.Operands) {
@@ -377,3 +380,5 @@ func firstPart(dotted string) string {
 }
 
 func lastPart(dotted string) string { return dotted[strings.LastIndexByte(dotted, '.')+1:] }
+
+func boolean(b bool) constant.Value { return constant.MakeBool(b) }

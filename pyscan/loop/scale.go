@@ -277,7 +277,12 @@ func (s *scaling) call(scope *pyscan.Scope, frame *pyscan.Frame, call *syntax.Ca
 			if len(call.Args) > 0 {
 				return again(call.Args[0])
 			}
-		case "mean", "float", "to", "squeeze", "half", "cuda", "npu", "view", "reshape", "requires_grad_", "contiguous", "double", "bfloat16":
+		case "mean":
+			if inner := again(attr.Value); inner == pyscan.Yes || s.tellsCount(scope, attr.Value) {
+				return inner
+			}
+			return pyscan.No // a mean over the micro-batch, whatever it is taken of
+		case "float", "to", "squeeze", "half", "cuda", "npu", "view", "reshape", "requires_grad_", "contiguous", "double", "bfloat16":
 			return again(attr.Value)
 		case "sum":
 			if again(attr.Value) == pyscan.Yes {
@@ -302,6 +307,17 @@ func (s *scaling) call(scope *pyscan.Scope, frame *pyscan.Frame, call *syntax.Ca
 		}
 	}
 	return s.called(scope, frame, callee, call, depth)
+}
+
+// tellsCount reports whether a call in an expression is given the number of micro-batches or tokens.
+func (s *scaling) tellsCount(scope *pyscan.Scope, e syntax.Expr) bool {
+	name, ok := e.(*syntax.Name)
+	if ok {
+		if def := scope.Def(name); def != nil && def.Value != nil {
+			return s.namesAccumulation(def.Value)
+		}
+	}
+	return s.namesAccumulation(e)
 }
 
 // told is a helper that is given the count: what it returns decides where it can be read, else the count was for dividing.
@@ -364,6 +380,9 @@ func (s *scaling) one(scope *pyscan.Scope, frame *pyscan.Frame, callee pyscan.Va
 		return pyscan.Maybe
 	case *pyscan.Instance, *pyscan.Wrapped:
 		return pyscan.No // a module: model or criterion
+	}
+	if attr, ok := call.Func.(*syntax.Attribute); ok && modelName(lastName(attr.Value)) {
+		return pyscan.No // model.loss(batch)
 	}
 	switch word := strings.ToLower(lastName(call.Func)); {
 	case modelName(word), word == "criterion", word == "loss_fn", word == "loss_func", word == "criterion_fn", strings.HasSuffix(word, "_criterion"), strings.HasSuffix(word, "_loss_fn"),

@@ -62,7 +62,11 @@ func turnsOn(pass *lint.Pass, event *loop.Event) bool {
 func checkNoSync(pass *lint.Pass, event *loop.Event) {
 	wrappers, model, certain := pass.Wrappers(event.On)
 	if len(wrappers) == 0 {
-		return
+		w, ok := pass.InPlace(event.Scope, event.Frame, event.Receiver)
+		if !ok {
+			return
+		}
+		wrappers = append(wrappers, w)
 	}
 	checkpoints := pass.ModelCheckpoints(model)
 	if len(checkpoints) == 0 {

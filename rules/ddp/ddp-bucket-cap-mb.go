@@ -101,7 +101,7 @@ func checkBuckets(pass *lint.Pass, module *pyscan.Module, call *syntax.Call) {
 		pass.Reportf(at, "FSDP has no bucket_cap_mb: this raises TypeError").As(lint.Error)
 		return
 	}
-	limit, ok := pass.Constant(pass.Expand(value))
+	limit, ok := pass.Constant(pass.Settled(value))
 	if !ok || limit.Kind() == constant.None {
 		return
 	}
