@@ -211,6 +211,7 @@ again:
 				emit(kNewline, start, pos)
 				goto newLine
 			}
+			lx.physical = pos
 			if lx.layout && lx.closesBefore(pos) {
 				lx.toks = toks
 				lx.closeAll(start, pos)

@@ -14,7 +14,9 @@ import (
 type recovery struct {
 	snap   snapshot
 	layout bool
-	budget int // bytes that may still be scanned twice; it keeps the scan linear
+
+	physical int // where the physical line at hand starts, as far as brackets care
+	budget   int // bytes that may still be scanned twice; it keeps the scan linear
 }
 
 // snapshot is the state at the first token of a logical line.
@@ -25,6 +27,7 @@ type snapshot struct {
 
 func (lx *lexer) begin(pos, col, toks int) {
 	lx.layout = lx.budget <= 0
+	lx.physical = pos
 	lx.snap = snapshot{pos, col, toks, len(lx.comms), len(lx.errs), len(lx.exprs)}
 }
 
@@ -86,7 +89,7 @@ func (lx *lexer) close(c byte, pos int) int {
 		return pos
 	}
 	top := lx.brackets[n-1]
-	if strings.IndexByte(lx.text[top.at:pos], '\n') >= 0 && lx.retry(pos) {
+	if int(top.at) < lx.physical && lx.retry(pos) {
 		return -1
 	}
 	lx.fault(pos, pos+1, "closing parenthesis '%c' does not match opening parenthesis '%c'", c, openers[top.kind])
@@ -108,11 +111,14 @@ func (lx *lexer) noteUnmatched(pos int) {
 	}
 }
 
+// maxLook bounds how far closesLater looks, in bytes.
+const maxLook = 1_000
+
 // closesLater reports whether the rest of the line holds the closer of the innermost bracket: then the closer at hand is the
 // one too many.
 func (lx *lexer) closesLater(pos int, closer byte) bool {
 	depth := 0
-	for ; pos < lx.size; pos++ {
+	for end := min(lx.size, pos+maxLook); pos < end; pos++ {
 		switch c := lx.text[pos]; c {
 		case '(', '[', '{':
 			depth++

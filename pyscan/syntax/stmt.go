@@ -561,24 +561,33 @@ func (p *parser) moduleName() string {
 	if p.kind != kDot {
 		return name
 	}
-	joined := true // the tokens touch and are plain: the name is a piece of the text
+	// Where the tokens touch and are plain, the name is a piece of the text.
+	joined := first.flags == 0
+	var parts []byte
+	if !joined {
+		parts = append(parts, name...)
+	}
 	last := first
 	for p.kind == kDot {
 		dot := p.toks[p.i]
 		p.next()
 		t := p.toks[p.i]
-		if dot.start != last.end || t.start != dot.end || t.flags != 0 || last.flags != 0 {
+		if joined && (dot.start != last.end || t.start != dot.end || t.flags != 0 || t.kind != kName) {
 			joined = false
+			parts = append(parts, name...)
 		}
 		part, _ := p.takeName("a name after '.'")
 		if joined {
 			name = p.text[first.start:p.prevEnd]
 		} else {
-			name += "." + part
+			parts = append(append(parts, '.'), part...)
 		}
 		last = t
 	}
-	return name
+	if joined {
+		return name
+	}
+	return string(parts)
 }
 
 func (p *parser) importFrom() {
