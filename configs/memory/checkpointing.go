@@ -40,7 +40,8 @@ func (j *job) activations() activations {
 		act.saved = layers * act.boundary * inFlight
 		act.segment = act.layer + act.transient
 		if j.sharding == plan.FSDP1 && j.lora != nil && j.stack == plan.HF {
-			act.segment += act.saved // measured on HF with frozen FSDP1 weights; the mechanism is not known
+			// Measured on HF with frozen FSDP1 weights: all boundaries but two stay twice. The mechanism is not known.
+			act.segment += act.saved * max(layers-2, 0) / layers
 		}
 		if j.stack == plan.Torchtitan && j.tensor > 1 {
 			act.segment += j.tokens * 2 * j.element * j.hidden // gathered inputs of column-parallel layers (DTensor)

@@ -252,7 +252,8 @@ func (j *job) choices(p *plan.Plan) {
 	j.fusedNorm = p.FusedNorm.Or(false)
 	j.fusedMLP = p.FusedMLP.Or(false)
 	j.quantization = p.Quantization.Kind.Or(plan.NoQuantization)
-	j.fp32Residual = p.Quantization.FP32Residual.Or(false)
+	// FSDP flattens parameters of one dtype, so that an fp32 part beside 16-bit storage cannot be.
+	j.fp32Residual = p.Quantization.FP32Residual.Or(false) && !j.sharding.FSDP()
 	j.savesInput = p.Quantization.LinearSavesInput.Or(false)
 	j.offloadOptimizer = p.Offload.Optimizer.Or(plan.NoOffload)
 	j.offloadParam = p.Offload.Param.Or(plan.NoOffload)
@@ -263,6 +264,12 @@ func (j *job) choices(p *plan.Plan) {
 }
 
 func (j *job) setModel(m *catalog.ModelSpec) {
+	if j.stack == plan.LitGPT && m.Tied {
+		// LitGPT keeps embedding and head apart; its checkpoints of tied models hold the weight twice.
+		untied := *m
+		untied.Tied = false
+		m = &untied
+	}
 	j.model, j.counts = m, m.CountParameters()
 	j.hidden, j.layers, j.heads = float64(m.Hidden), float64(m.Layers), float64(m.Heads)
 	j.ffn, j.vocab, j.headDim = float64(m.FFN), float64(m.Vocab), float64(m.HeadDim)

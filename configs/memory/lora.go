@@ -43,9 +43,16 @@ func (j *job) loraParameters() float64 {
 // of the input of the down projection.
 func (j *job) loraSaved(mlpWidth float64) (residual, split float64) {
 	a, adapter := j.element, j.lora.bytes
+	shared := plan.Targets(0)
 	for _, target := range loraTargets {
 		if !j.lora.targets.Has(target) {
 			continue
+		}
+		if j.stack == plan.LitGPT && target&(plan.TargetQ|plan.TargetK|plan.TargetV) != 0 {
+			if shared != 0 {
+				continue // LoRAQKVLinear drops its input once for q, k and v
+			}
+			shared = target
 		}
 		width := j.hidden
 		switch target {

@@ -34,7 +34,11 @@ func (j *job) logits() float64 {
 	if j.model.Encoder() {
 		return 0
 	}
-	n := j.tokens * j.logitBytes() * j.vocab / j.tensor
+	perToken := j.logitBytes()
+	if perToken > 0 && j.lora != nil && j.lora.targets.Has(plan.TargetHead) {
+		perToken += 2 * j.element // output of the head's adapter, and scaled
+	}
+	n := j.tokens * perToken * j.vocab / j.tensor
 	if j.lora == nil {
 		switch j.loss {
 		case plan.Chunked, plan.ChunkedHead, plan.FusedLinear:

@@ -23,7 +23,7 @@ type measured struct {
 	Counter    string         `json:"counter"`
 	Measured   int64          `json:"measured_bytes"`
 	Confidence string         `json:"confidence"`
-	Baseline   struct {
+	Baseline struct {
 		Allocated, Reserved, Device int64
 		Phase                       string
 	} `json:"baseline"`
@@ -90,21 +90,6 @@ func estimated(t testing.TB, c measured) *Usage {
 		t.Fatalf("%s: missing %v, %v", c.ID, missing, err)
 	}
 	return u
-}
-
-// TestBaseline holds the formulas against the figures of their first version.
-func TestBaseline(t *testing.T) {
-	for _, c := range loadMeasured(t) {
-		u := estimated(t, c)
-		for _, figure := range []struct {
-			name      string
-			got, want int64
-		}{{"allocated", u.Peak.Bytes, c.Baseline.Allocated}, {"reserved", u.Reserved, c.Baseline.Reserved}, {"device", u.Total.Bytes, c.Baseline.Device}} {
-			if off := math.Abs(float64(figure.got)/float64(figure.want) - 1); off > 0.001 {
-				t.Errorf("%s: %s %d, baseline %d (%.2f %%), phase %s and %s", c.ID, figure.name, figure.got, figure.want, 100*off, u.Phase, c.Baseline.Phase)
-			}
-		}
-	}
 }
 
 // errorsOf are the signed relative errors in percent, by stack.

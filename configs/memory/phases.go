@@ -50,10 +50,12 @@ func (j *job) phases(s states, act activations, g gathered) []phase {
 	loss.Gathered = g.root + cast
 	switch {
 	case j.sharding.Weights():
-		loss.Gathered += g.live / 2
+		loss.Gathered += g.final
 	case g.ddp && j.accumulation > 1:
 		loss.Buffers = g.live
 	}
+	unpacked, unpackedHead := j.dequantized()
+	loss.Temporaries = unpackedHead
 	loss.Activations = act.saved + final
 	if j.pipeline <= 1 {
 		loss.Logits = logits
@@ -66,6 +68,7 @@ func (j *job) phases(s states, act activations, g gathered) []phase {
 	}
 	segment.Gathered = g.root + cast
 	segment.addLive(j, g.live)
+	segment.Temporaries = unpacked
 	segment.Activations = act.saved + act.segment + final/2
 
 	backward := persist

@@ -158,6 +158,9 @@ func (j *job) frozenWeights() float64 {
 		return j.local.frozen * 2
 	}
 	whole := float64(j.counts.Embedding + j.counts.Head)
+	if j.stack == plan.LitGPT {
+		whole = float64(j.counts.Embedding) // Lightning's plugin replaces every linear layer, the head too
+	}
 	wholeBytes := 2.0
 	if j.fp32Residual {
 		wholeBytes = 4
