@@ -158,9 +158,7 @@ func (v *View) start(origin string) []*Run {
 		runs = append(runs, v.assemble(origin, document, nil))
 	}
 	for _, command := range v.commands(origin) {
-		if len(command.parts) > 0 {
-			runs = append(runs, v.assemble(origin, nil, command))
-		}
+		runs = append(runs, v.assemble(origin, nil, command))
 	}
 	return runs
 }
