@@ -169,3 +169,61 @@ func (v *View) Bare(value pyscan.Value) []pyscan.Value {
 	}
 	return list
 }
+
+// Opaque reports whether nothing is known of a value: an open parameter, or what no file says.
+func (v *View) Opaque(value pyscan.Value) bool {
+	switch value.(type) {
+	case nil, *pyscan.Unknown, *pyscan.ParamValue:
+		return true
+	}
+	return false
+}
+
+// OnlyModel is an instance of the one model class that a file defines or imports from the project, where there is just one
+// that is no part of another: a model of which nothing else is known is taken to be that one. Nil otherwise.
+func (v *View) OnlyModel(m *pyscan.Module) pyscan.Value {
+	var classes []*pyscan.Class
+	m.Root.Defined(func(name string, _ []*pyscan.Def) {
+		value := v.moduleName(m, name)
+		if class, ok := value.(*pyscan.Class); ok && v.Derives(class, "torch.nn.Module", "pytorch_lightning.LightningModule") == pyscan.Yes {
+			classes = append(classes, class)
+		}
+	})
+	var only *pyscan.Class
+	for _, class := range classes {
+		part := false
+		for _, other := range classes {
+			part = part || other.Scope != class.Scope && v.builds(other, class)
+		}
+		if part {
+			continue
+		}
+		if only != nil && only.Scope != class.Scope {
+			return nil
+		}
+		only = class
+	}
+	if only == nil {
+		return nil
+	}
+	return &pyscan.Instance{Origin: only.Origin, Of: only}
+}
+
+// builds reports whether a class makes instances of another one, or derives from it.
+func (v *View) builds(class, part *pyscan.Class) bool {
+	for _, base := range v.lineage(class)[1:] {
+		if base.Scope == part.Scope {
+			return true
+		}
+	}
+	found := false
+	syntax.Inspect(class.Scope.Node, func(n syntax.Node) bool {
+		if call, ok := n.(*syntax.Call); ok && !found {
+			if made, ok := v.Eval(pyscan.ScopeAt(class.Scope.Module, call), nil, call.Func).(*pyscan.Class); ok && made.Scope == part.Scope {
+				found = true
+			}
+		}
+		return !found
+	})
+	return found
+}

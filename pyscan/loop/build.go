@@ -1,6 +1,8 @@
 package loop
 
 import (
+	"bytes"
+
 	"github.com/trainvet/trainvet/lint/source"
 	"github.com/trainvet/trainvet/pyscan"
 	"github.com/trainvet/trainvet/pyscan/syntax"
@@ -26,10 +28,27 @@ type builder struct {
 	budget   *int
 }
 
+// Mentions are byte strings of which a file must hold at least one for Find to look into it: without any of them neither a
+// loop of it trains nor does a framework run a function of it in one.
+var Mentions = []string{"backward", "zero_grad", ".step(", "empty_cache", "release_memory", "clear_device_cache", "no_sync", "gradient_sync", "grad_sync", "training_step", "train_step",
+	"compute_loss", "on_step", "on_substep", "on_train_batch", "on_before", "on_after", "set_epoch", ".item(", "all_reduce"}
+
+func mentionsAny(text []byte) bool {
+	for _, word := range Mentions {
+		if bytes.Contains(text, []byte(word)) {
+			return true
+		}
+	}
+	return false
+}
+
 // Find gives the outermost loops of a module that matter to training, in order: each loop of the program in which gradients are
 // computed or a named event happens, and the functions that a framework runs once a micro-batch.
 func Find(m *pyscan.Module, link Linker) []*Loop {
 	var loops []*Loop
+	if !mentionsAny(m.File.Text) {
+		return nil
+	}
 	m.Scopes(func(scope *pyscan.Scope) {
 		if scope.Kind == pyscan.ClassScope || scope.Kind == pyscan.LambdaScope || !interesting(scope) {
 			return
@@ -125,14 +144,29 @@ func (b *builder) block(body []syntax.Stmt) {
 		b.stmt(stmt)
 		if s, ok := stmt.(*syntax.If); ok {
 			switch {
-			case leaves(s.Body) && !leaves(s.OrElse):
+			case b.skips(s.Body) && !leaves(s.OrElse):
 				b.guard = b.guard.With(b.conditions(s.Test, true, 0)...)
-			case len(s.OrElse) > 0 && leaves(s.OrElse) && !leaves(s.Body):
+			case b.skips(s.OrElse) && !leaves(s.Body):
 				b.guard = b.guard.With(b.conditions(s.Test, false, 0)...)
 			}
 		}
 	}
 	b.guard = guard
+}
+
+// skips reports whether a block leaves the rest of the iteration but not the loop: by continue, or by a return from a
+// function that the loop calls. What ends the loop says nothing about how often the rest runs.
+func (b *builder) skips(body []syntax.Stmt) bool {
+	if !leaves(body) {
+		return false
+	}
+	switch body[len(body)-1].(type) {
+	case *syntax.Break, *syntax.Raise:
+		return false
+	case *syntax.Return:
+		return len(b.via) > 0
+	}
+	return true
 }
 
 // leaves reports whether a block always ends in continue, break, return or raise.

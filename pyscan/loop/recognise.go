@@ -16,7 +16,7 @@ var interestingNames = map[string]bool{"backward": true, "manual_backward": true
 	"optimizer_step": true, "ipc_collect": true, "torch_gc": true, "step_update": true}
 
 func interesting(scope *pyscan.Scope) bool {
-	found := false
+	found := hooks[scope.Name] != nil && scope.EnclosingClass() != nil && scope.Name != "forward"
 	for _, stmt := range scope.Body() {
 		syntax.Inspect(stmt, func(n syntax.Node) bool {
 			switch n := n.(type) {

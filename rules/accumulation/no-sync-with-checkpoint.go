@@ -68,6 +68,11 @@ func checkNoSync(pass *lint.Pass, event *loop.Event) {
 		}
 		wrappers = append(wrappers, w)
 	}
+	if pass.Opaque(model) {
+		if only := pass.OnlyModel(event.Scope.Module); only != nil {
+			model = only
+		}
+	}
 	checkpoints := pass.ModelCheckpoints(model)
 	if len(checkpoints) == 0 {
 		return

@@ -23,14 +23,14 @@ var UnscaledAccumulatedLoss = &lint.Rule{
 	Mentions: []string{"backward"},
 	Loop: func(pass *lint.Pass, l *loop.Loop) {
 		for _, w := range loop.Windows(l, pass) {
-			if w.Accumulates != pyscan.No {
-				checkScaling(pass, l, w)
+			if w.Accumulates != pyscan.No && len(w.Steps) > 0 {
+				checkScaling(pass, w)
 			}
 		}
 	},
 }
 
-func checkScaling(pass *lint.Pass, root *loop.Loop, w *loop.Window) {
+func checkScaling(pass *lint.Pass, w *loop.Window) {
 	if dividedRate(pass, w) {
 		return
 	}
@@ -64,7 +64,6 @@ func checkScaling(pass *lint.Pass, root *loop.Loop, w *loop.Window) {
 		fixDivide(d, w, backward)
 		return
 	}
-	_ = root
 }
 
 // count is the number of micro-batches as the file calls it.

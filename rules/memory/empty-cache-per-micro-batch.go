@@ -24,7 +24,7 @@ var EmptyCachePerMicroBatch = &lint.Rule{
 	Doc:      emptyCachePerMicroBatchDoc,
 	Severity: lint.Warning,
 	Fix:      lint.SometimesFix,
-	Mentions: []string{"empty_cache", "release_memory", "clear_device_cache"},
+	Mentions: loop.Mentions, // the cache may be emptied in a function of another file
 	Loop: func(pass *lint.Pass, l *loop.Loop) {
 		for event, in := range l.All {
 			if event.Kind == loop.EmptyCache && !event.In(loop.NoGradContext) {
