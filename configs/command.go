@@ -17,7 +17,7 @@ const CommandPath = "<command>"
 func ParseCommand(words []string) *Command {
 	text := strings.Join(words, " ")
 	f := &source.File{Path: CommandPath, Kind: source.Shell, Text: []byte(text)}
-	r := &shellReader{file: f, text: f.Text, vars: map[string]*variable{}, script: &Script{}}
+	r := &shellReader{file: f, whole: f.Text, text: f.Text, vars: map[string]*variable{}, script: &Script{}}
 	var fields []field
 	at := uint32(0)
 	for _, word := range words {
@@ -67,10 +67,10 @@ func programName(f field) string {
 	case "mpiexec", "mpiexec.hydra", "orterun", "mpirun.openmpi", "prterun":
 		return "mpirun"
 	}
-	if f.open {
-		upper := strings.ToUpper(f.name)
+	if f.open() {
+		upper := strings.ToUpper(f.name())
 		for _, known := range []string{"PYTHON", "TORCHRUN", "DEEPSPEED", "ACCELERATE"} {
-			if strings.Contains(upper, known) && f.text() == "$"+f.name || strings.Contains(upper, known) && f.text() == "${"+f.name+"}" {
+			if strings.Contains(upper, known) && f.text() == "$"+f.name() || strings.Contains(upper, known) && f.text() == "${"+f.name()+"}" {
 				return strings.ToLower(known)
 			}
 		}
@@ -89,6 +89,9 @@ func isProgram(f field) bool {
 
 // launch reads the words of a command that starts training, or gives nil.
 func (r *shellReader) launch(words []field, env *Tree) *Command {
+	for len(words) > 1 && words[0].open() && !isProgram(words[0]) && (isProgram(words[1]) || wrappers[programName(words[1])]) {
+		words = words[1:] // $PROFILER python train.py
+	}
 	for len(words) > 0 && wrappers[programName(words[0])] {
 		wrapper := programName(words[0])
 		words = words[1:]
@@ -155,9 +158,7 @@ func (r *shellReader) program(c *Command, words []field) *Command {
 		return nil
 	}
 	c.ProgramAt, c.ProgramVia = r.place(words[0], false)
-	if !words[0].open {
-		c.Program = words[0].text()
-	}
+	c.Program, c.ProgramOpen = words[0].text(), words[0].open()
 	r.programFlags(c, words[0].word, words[1:])
 	return c
 }
@@ -185,9 +186,7 @@ func (r *shellReader) python(c *Command, words []field) *Command {
 				return r.launched(c, rest, table)
 			}
 			c.Module = true
-			if !item.Value.Open {
-				c.Program = module
-			}
+			c.Program, c.ProgramOpen = module, item.Value.Open
 			c.ProgramAt, c.ProgramVia = item.Value.At, item.Value.Via
 			r.programFlags(c, item.Value.At.Span, rest)
 			return c
@@ -312,8 +311,8 @@ func (r *shellReader) launcherFlags(tree *Tree, words []field, table *flagTable)
 		f := words[0]
 		text := f.text()
 		switch {
-		case f.open && !strings.HasPrefix(text, "-"):
-			if !f.many {
+		case f.open() && !strings.HasPrefix(text, "-"):
+			if !f.many() {
 				return words
 			}
 			tree.Root.Open = true
@@ -338,11 +337,11 @@ func (r *shellReader) launcherFlags(tree *Tree, words []field, table *flagTable)
 				continue
 			}
 		}
-		if !known && len(words) > 0 && !isFlag(words[0]) && !isProgram(words[0]) && !words[0].many {
+		if !known && len(words) > 0 && !isFlag(words[0]) && !isProgram(words[0]) && !words[0].many() {
 			arity = 1
 		}
 		n := 0
-		for n < arity && n < len(words) && (!isFlag(words[n]) || known && words[n].open) {
+		for n < arity && n < len(words) && (!isFlag(words[n]) || known && words[n].open()) {
 			n++
 		}
 		r.insert(tree, f, words[:n])
@@ -378,7 +377,7 @@ func (r *shellReader) programFlags(c *Command, program source.Span, words []fiel
 		words = words[1:]
 		override := overrideWord.FindStringSubmatchIndex(text)
 		switch {
-		case f.many && !isFlag(f):
+		case f.many() && !isFlag(f):
 			tree.Root.Open = true
 		case text == "--":
 			for _, rest := range words {
@@ -389,7 +388,7 @@ func (r *shellReader) programFlags(c *Command, program source.Span, words []fiel
 			r.put(tree, r.pair(f, strings.IndexByte(text, '=')), []field{f})
 		case isFlag(f):
 			n := 0
-			for n < len(words) && !isFlag(words[n]) && words[n].text() != "--" && !words[n].many && (n == 0 || !r.ends(words[0], words[n])) {
+			for n < len(words) && !isFlag(words[n]) && words[n].text() != "--" && !words[n].many() && (n == 0 || !r.ends(words[0], words[n])) {
 				n++
 			}
 			r.insert(tree, f, words[:n])
@@ -398,6 +397,8 @@ func (r *shellReader) programFlags(c *Command, program source.Span, words []fiel
 			rest := f.cut(override[2])
 			r.put(tree, r.pair(rest, override[3]-override[2]), []field{f})
 		default:
+			// What is not known and not quoted may be flags as well
+			tree.Root.Open = tree.Root.Open || f.open() && f.bare
 			c.Args = append(c.Args, r.value(f, false))
 		}
 	}
@@ -406,7 +407,7 @@ func (r *shellReader) programFlags(c *Command, program source.Span, words []fiel
 // ends reports whether a word no longer belongs to the values of a flag that began with first: an override such as
 // `trainer.devices=8`, or a variable that may be any flags.
 func (r *shellReader) ends(first, word field) bool {
-	if word.open && word.bare {
+	if word.open() && word.bare {
 		return true
 	}
 	return overrideWord.MatchString(word.text()) && !overrideWord.MatchString(first.text())

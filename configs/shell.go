@@ -3,6 +3,7 @@ package configs
 import (
 	"bytes"
 	"errors"
+	"regexp"
 	"sort"
 	"strings"
 
@@ -20,7 +21,8 @@ const (
 	maxShellCommands = 512     // launch commands kept
 	maxShellText     = 1 << 16 // bytes of a variable
 	maxShellFields   = 4096    // words of a command or an array
-	maxLoopItems     = 8       // items up to which a loop is followed for each
+	maxLoopItems     = 8       // rounds up to which a loop is followed for each item, those of loops around it included
+	maxChoices       = 4       // values that branches may give a variable before it counts as unknown
 )
 
 // Script is what a launch script says: the programs it starts with their flags, and the variables it sets.
@@ -34,6 +36,8 @@ type Script struct {
 	Directives *Tree       // #SBATCH lines, Format Env, keys as written: --nodes, -N
 	Documents  []*Document // files that the script itself writes
 	Errors     []Error
+	Template   bool // it has placeholders such as <path to the data>, which stand for unknown values
+	TemplateAt source.Place
 	comments   []source.Span
 	extents    []source.Span
 }
@@ -48,7 +52,8 @@ type Command struct {
 	LauncherAt    source.Place
 	LauncherFlags *Tree
 	Outer         *Command // srun or mpirun that starts the launcher, with its flags
-	Program       string   // script or module; "" when not known
+	Program       string   // script or module; "" when not known at all
+	ProgramOpen   bool     // a part of Program is not known: $DIR/train.py
 	ProgramAt     source.Place
 	ProgramVia    source.Place // where a variable stands for the program
 	Module        bool         // Program is a module (-m)
@@ -80,13 +85,14 @@ func (s *Script) Extent(offset uint32) source.Span {
 
 // ParseShell reads a launch script.
 func ParseShell(f *source.File) *Script {
+	text := shellText(f.Text)
 	r := &shellReader{
-		file: f, text: shellText(f.Text), vars: map[string]*variable{}, funcs: map[string]*syntax.FuncDecl{}, called: map[string]bool{},
+		file: f, whole: text, text: text, vars: map[string]*variable{}, funcs: map[string]*syntax.FuncDecl{}, called: map[string]bool{},
 		script: &Script{Env: emptyTree(f, Env), Directives: emptyTree(f, Env)},
 	}
 	parsed := r.parse()
 	r.index(parsed)
-	r.directives()
+	r.directives(r.script.comments)
 	r.statements(parsed.Stmts)
 	r.uncalled()
 	return r.script
@@ -98,7 +104,8 @@ func emptyTree(f *source.File, format Format) *Tree {
 
 type shellReader struct {
 	file    *source.File
-	text    []byte // the script, with what cannot be parsed blanked
+	whole   []byte // the script
+	text    []byte // what the parser reads: the script with what it cannot read blanked
 	script  *Script
 	vars    map[string]*variable
 	funcs   map[string]*syntax.FuncDecl
@@ -107,6 +114,7 @@ type shellReader struct {
 	steps   int
 	depth   int
 	guarded int
+	rounds  int    // of the loops that are followed for each item
 	env     []Item // set for every command of the text that is followed: A=1 bash -c "..."
 }
 
@@ -135,6 +143,19 @@ func (r *shellReader) parse() *syntax.File {
 		}
 		at = min(at, len(r.text))
 		line := r.file.LineSpan(r.file.Line(uint32(at)))
+		if strings.Contains(message, "must be followed by `=`") && at < len(r.text) && r.text[at] == '[' {
+			// `--layers [0]*3` in an array, which bash takes
+			r.text = bytes.Clone(r.text)
+			r.text[at] = '_'
+			round--
+			parsed, err = r.syntax(0)
+			continue
+		}
+		if r.fillPlaceholders(line) || r.fillRemark(line) {
+			round--
+			parsed, err = r.syntax(0)
+			continue
+		}
 		r.script.Errors = append(r.script.Errors, Error{At: r.file.At(source.Span{Start: uint32(at), End: max(uint32(at), line.End)}), Message: message})
 		if recovered, err := r.syntax(maxShellErrors); err == nil {
 			return recovered
@@ -146,6 +167,41 @@ func (r *shellReader) parse() *syntax.File {
 		parsed, err = r.syntax(0)
 	}
 	return parsed
+}
+
+// placeholder is a remark in angle brackets where a value is to be put in.
+var placeholder = regexp.MustCompile(`(?:^|[= \t"'/])(<[A-Za-z][^<>|&;$\n]{1,80}>(?:[ \t]*(?:\\\n)?[ \t]*\(e\.g\.?[^()\n]*\))?)`)
+
+// fillPlaceholders puts an unknown variable for each `<value>` on a line, and reports whether there was one.
+func (r *shellReader) fillPlaceholders(line source.Span) bool {
+	found := placeholder.FindAllSubmatchIndex(r.text[line.Start:line.End], -1)
+	if len(found) == 0 {
+		return false
+	}
+	r.text = bytes.Clone(r.text)
+	for _, at := range found {
+		span := source.Span{Start: line.Start + uint32(at[2]), End: line.Start + uint32(at[3])}
+		fill(r.text, span, '_')
+		r.text[span.Start] = '$'
+		if !r.script.Template {
+			r.script.Template, r.script.TemplateAt = true, r.file.At(span)
+		}
+	}
+	return true
+}
+
+// remark is what some write behind such a placeholder.
+var remark = regexp.MustCompile(`^[ \t]*(\(e\.g\.?[^()\n]*\))`)
+
+// fillRemark blanks a remark in parentheses at the start of a line, and reports whether there was one.
+func (r *shellReader) fillRemark(line source.Span) bool {
+	at := remark.FindSubmatchIndex(r.text[line.Start:line.End])
+	if at == nil || !r.script.Template {
+		return false
+	}
+	r.text = bytes.Clone(r.text)
+	fill(r.text, source.Span{Start: line.Start + uint32(at[2]), End: line.Start + uint32(at[3])}, ' ')
+	return true
 }
 
 // syntax runs the parser once.
@@ -200,12 +256,12 @@ func (r *shellReader) span(node syntax.Node) source.Span {
 	return source.Span{Start: first, End: min(max(uint32(end.Offset()), first), uint32(len(r.text)))}
 }
 
-func (r *shellReader) source(span source.Span) string { return string(r.text[span.Start:span.End]) }
+func (r *shellReader) source(span source.Span) string { return string(r.whole[span.Start:span.End]) }
 
 // directives reads the #SBATCH lines, which stand before the first command, and the variables that SLURM makes of them.
-func (r *shellReader) directives() {
+func (r *shellReader) directives(comments []source.Span) {
 	root := r.script.Directives.Root
-	for _, comment := range r.script.comments {
+	for _, comment := range comments {
 		text := r.source(comment)
 		rest, ok := strings.CutPrefix(text, "#SBATCH")
 		if !ok || rest == "" || rest[0] != ' ' && rest[0] != '\t' {

@@ -3,6 +3,7 @@ package configs
 import (
 	"bytes"
 	"maps"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -96,10 +97,25 @@ func joinVars(a, b map[string]*variable) map[string]*variable {
 		case old == nil || old == v:
 			joined[name] = v
 		case !old.same(v):
-			joined[name] = &variable{unknown: true, at: v.at, exported: v.exported || old.exported}
+			either := append(old.choices(), v.choices()...)
+			if len(either) > maxChoices {
+				either = nil
+			}
+			joined[name] = &variable{unknown: true, at: v.at, exported: v.exported || old.exported, either: either}
 		}
 	}
 	return joined
+}
+
+// choices are the values that a variable may have, if they are known.
+func (v *variable) choices() []*variable {
+	switch {
+	case v.either != nil:
+		return v.either
+	case v.unknown:
+		return make([]*variable, maxChoices+1)
+	}
+	return []*variable{v}
 }
 
 func (v *variable) same(w *variable) bool {
@@ -107,7 +123,7 @@ func (v *variable) same(w *variable) bool {
 		return false
 	}
 	for i := range v.fields {
-		if v.fields[i].open || w.fields[i].open || v.fields[i].text() != w.fields[i].text() {
+		if v.fields[i].open() || w.fields[i].open() || v.fields[i].text() != w.fields[i].text() {
 			return false
 		}
 	}
@@ -169,7 +185,7 @@ func (r *shellReader) branch(cmd *syntax.IfClause) {
 
 func (r *shellReader) choose(cmd *syntax.CaseClause) {
 	subject := r.expandOne(cmd.Word)
-	if !subject.open && !r.hasPatterns(cmd) {
+	if !subject.open() && !r.hasPatterns(cmd) {
 		for _, item := range cmd.Items {
 			for _, pattern := range item.Patterns {
 				p := r.expandOne(pattern)
@@ -195,7 +211,7 @@ func (r *shellReader) choose(cmd *syntax.CaseClause) {
 func (r *shellReader) hasPatterns(cmd *syntax.CaseClause) bool {
 	for _, item := range cmd.Items {
 		for _, pattern := range item.Patterns {
-			if p := r.expandOne(pattern); p.open || p.text() != "*" && strings.ContainsAny(p.text(), "*?[") {
+			if p := r.expandOne(pattern); p.open() || p.text() != "*" && strings.ContainsAny(p.text(), "*?[") {
 				return true
 			}
 		}
@@ -225,14 +241,17 @@ func (r *shellReader) loop(cmd *syntax.ForClause) {
 		items = append(items, r.expand(word)...)
 	}
 	for _, item := range items {
-		known = known && !item.open && !strings.ContainsAny(item.text(), "*?{")
+		known = known && !item.open() && !strings.ContainsAny(item.text(), "*?{")
 	}
-	if !known || len(items) > maxLoopItems {
+	if !known || len(items)*max(r.rounds, 1) > maxLoopItems {
 		r.forget(cmd)
 		r.vars[iter.Name.Value] = &variable{unknown: true, at: r.span(iter.Name)}
 		r.maybe(func() { r.statements(cmd.Do) })
 		return
 	}
+	rounds := r.rounds
+	r.rounds = max(rounds, 1) * len(items)
+	defer func() { r.rounds = rounds }()
 	for _, item := range items {
 		at, _ := r.place(item, false)
 		r.vars[iter.Name.Value] = &variable{fields: []field{item}, at: at.Span}
@@ -314,18 +333,52 @@ func (r *shellReader) assigned(a *syntax.Assign) (*variable, *Node) {
 				}
 				v.fields = append(v.fields, f)
 				node.Items = append(node.Items, Item{Value: r.value(f, false)})
-				node.Open = node.Open || f.many
+				node.Open = node.Open || f.many()
 			}
 		}
 		return v, node
 	}
 	f := r.expandOne(a.Value)
+	var either []*variable
+	if name := r.chosen(a.Value); f.open() && name != "" {
+		r.each(name, func() {
+			f := r.expandOne(a.Value)
+			at, _ := r.place(f, false)
+			either = append(either, &variable{fields: []field{f}, at: at.Span})
+		})
+	}
 	if a.Value == nil {
 		end := r.span(a).End
 		f.word = source.Span{Start: end, End: end}
 	}
 	at, _ := r.place(f, false)
-	return &variable{fields: []field{f}, at: at.Span}, r.value(f, false)
+	return &variable{fields: []field{f}, at: at.Span, either: either}, r.value(f, false)
+}
+
+// chosen is the first variable in a part of the script that has one of several values; or "".
+func (r *shellReader) chosen(node syntax.Node) (name string) {
+	if word, ok := node.(*syntax.Word); ok && word == nil {
+		return ""
+	}
+	syntax.Walk(node, func(node syntax.Node) bool {
+		if p, ok := node.(*syntax.ParamExp); ok && p.Param != nil && name == "" {
+			if v := r.vars[p.Param.Value]; v != nil && v.either != nil {
+				name = p.Param.Value
+			}
+		}
+		return name == ""
+	})
+	return name
+}
+
+// each follows once for every value that a variable may have.
+func (r *shellReader) each(name string, follow func()) {
+	v := r.vars[name]
+	for _, one := range v.either {
+		r.vars[name] = one
+		follow()
+	}
+	r.vars[name] = v
 }
 
 func (v *variable) size() int {
@@ -349,10 +402,6 @@ func (v *variable) appended(w *variable) *variable {
 		f := v.fields[0]
 		g := w.fields[0]
 		f.runs = append(append([]run(nil), f.runs...), g.runs...)
-		f.open, f.many = f.open || g.open, f.many || g.many
-		if g.name != "" {
-			f.name = g.name
-		}
 		sum.fields = []field{f}
 	}
 	return sum
@@ -381,6 +430,13 @@ func (r *shellReader) call(call *syntax.CallExpr, stmt *syntax.Stmt) {
 			break
 		}
 	}
+	// A command line that is put together in branches is followed for each
+	if name := r.chosen(call); name != "" && len(words) > 0 && (words[0].open() || words[0].text() == "eval") && r.depth < maxShellDepth {
+		r.depth++
+		r.guard(func() { r.each(name, func() { r.call(call, stmt) }) })
+		r.depth--
+		return
+	}
 	r.command(words, env, r.span(call))
 }
 
@@ -406,7 +462,7 @@ func (r *shellReader) command(words []field, env *Tree, at source.Span) {
 			r.nested(words[1:], env, at)
 		}
 	default:
-		if function := r.funcs[name]; function != nil && !words[0].open {
+		if function := r.funcs[name]; function != nil && !words[0].open() {
 			r.function(name, function, words[1:])
 			return
 		}
@@ -493,14 +549,30 @@ func (r *shellReader) subscript(span source.Span, env []Item) {
 	r.text = bytes.Clone(r.text)
 	fill(r.text, source.Span{Start: 0, End: span.Start}, ' ')
 	fill(r.text, source.Span{Start: span.End, End: uint32(len(r.text))}, ' ')
+	// A dollar that the script around this keeps is one for the script itself
+	for i := span.Start; i+1 < span.End; i++ {
+		if r.text[i] == '\\' && r.text[i+1] == '$' {
+			r.text[i] = ' '
+		}
+	}
 	r.env = append(append([]Item{}, r.env...), env...)
 	r.depth++
 	if parsed, err := r.syntax(maxShellErrors); err == nil {
+		var comments []source.Span
+		syntax.Walk(parsed, func(node syntax.Node) bool {
+			if c, ok := node.(*syntax.Comment); ok {
+				comments = append(comments, r.span(c))
+			}
+			return true
+		})
+		r.directives(comments)
 		r.apart(func() { r.statements(parsed.Stmts) })
 	}
 	r.depth--
 	r.text, r.env = kept, keptEnv
 }
+
+var redirectWord = regexp.MustCompile(`^(?:&|[0-9])?(?:>>?|<)(?:&[0-9])?`)
 
 // nested follows text that is run as a script of its own: split at blanks, and into commands at ; & and |. Quotes
 // inside are dropped.
@@ -526,10 +598,19 @@ func (r *shellReader) nested(texts []field, env *Tree, at source.Span) {
 		}
 		words = nil
 	}
+	skip := false
 	for _, text := range texts {
 		for _, f := range text.split() {
 			word := f.text()
 			f.style = Plain
+			if skip {
+				skip = false
+				continue
+			}
+			if at := redirectWord.FindStringIndex(word); at != nil {
+				skip = at[1] == len(word)
+				continue
+			}
 			switch {
 			case word == "&&" || word == "||" || word == "|" || word == ";" || word == "&" || word == "\\":
 				if word != "\\" {
@@ -646,7 +727,7 @@ func (r *shellReader) condition(stmts []*syntax.Stmt) (truth, known bool) {
 // compareWords decides the words of `[ ]`.
 func compareWords(words []field) (truth, known bool) {
 	for _, f := range words {
-		if f.open {
+		if f.open() {
 			return false, false
 		}
 	}
@@ -710,7 +791,7 @@ func (r *shellReader) test(x syntax.TestExpr) (truth, known bool) {
 			return false, false
 		}
 		f := r.expandOne(word)
-		return (f.text() == "") == (x.Op == syntax.TsEmpStr), !f.open
+		return (f.text() == "") == (x.Op == syntax.TsEmpStr), !f.open()
 	case *syntax.BinaryTest:
 		switch x.Op {
 		case syntax.AndTest, syntax.OrTest:
@@ -729,10 +810,10 @@ func (r *shellReader) test(x syntax.TestExpr) (truth, known bool) {
 		}
 		a, b := r.expandOne(left), r.expandOne(right)
 		truth, known = compareTexts(a.text(), x.Op.String(), b.text())
-		return truth, known && !a.open && !b.open
+		return truth, known && !a.open() && !b.open()
 	case *syntax.Word:
 		f := r.expandOne(x)
-		return f.text() != "", !f.open
+		return f.text() != "", !f.open()
 	}
 	return false, false
 }
@@ -747,7 +828,7 @@ func (r *shellReader) arithmetic(x syntax.ArithmExpr, depth int) (constant.Value
 		return r.arithmetic(x.X, depth+1)
 	case *syntax.Word:
 		f := r.expandOne(x)
-		if f.open {
+		if f.open() {
 			return constant.Value{}, false
 		}
 		return r.shellNumber(f.text(), depth)
@@ -852,7 +933,7 @@ func (r *shellReader) shellNumber(text string, depth int) (constant.Value, bool)
 	text = strings.TrimSpace(text)
 	if isName(text) {
 		v := r.vars[text]
-		if v == nil || v.unknown || v.array || v.fields[0].open || depth > maxShellDepth {
+		if v == nil || v.unknown || v.array || v.fields[0].open() || depth > maxShellDepth {
 			return constant.Value{}, false
 		}
 		return r.shellNumber(v.whole(), depth+maxShellDepth/2)
@@ -900,7 +981,7 @@ func (r *shellReader) documents(stmt *syntax.Stmt) {
 		}
 	}
 	program := call.Args[0].Lit()
-	if body.Len() > 0 && name == "" && (program == "bash" || program == "sh" || program == "ssh" || clusters[program]) {
+	if body.Len() > 0 && name == "" && (program == "bash" || program == "sh" || program == "ssh" || program == "sbatch" || clusters[program]) {
 		r.subscript(body, nil)
 		return
 	}

@@ -19,6 +19,10 @@ type run struct {
 	from  *variable // what it came through; nil when it is written in the word itself
 	use   source.Span
 
+	open bool   // not known: text is the expansion as it is written
+	many bool   // open, and may be any number of words: "$@", $EXTRA_ARGS
+	name string // of the variable that is not known
+
 	home     source.Span // place of the value of the variable, or of the element of the array, that it is a part of
 	homeText string
 }
@@ -28,10 +32,30 @@ type field struct {
 	runs  []run
 	word  source.Span // in the command
 	style Style
-	open  bool   // a part is not known; the text has the expansion as written there
-	many  bool   // open, and may be any number of words: "$@", $EXTRA_ARGS
-	bare  bool   // no quotes: an empty one is no word
-	name  string // of the variable that is not known
+	bare  bool // no quotes: what is not known in it may be several words
+}
+
+// open reports whether a part is not known.
+func (f field) open() bool { return f.has(func(part run) bool { return part.open }) }
+
+// many reports whether the field may be any number of words.
+func (f field) many() bool { return f.has(func(part run) bool { return part.many }) }
+
+func (f field) has(is func(run) bool) bool {
+	for _, part := range f.runs {
+		if is(part) {
+			return true
+		}
+	}
+	return false
+}
+
+// name is the variable that the whole field is, and whose value is not known; or "".
+func (f field) name() string {
+	if len(f.runs) == 1 {
+		return f.runs[0].name
+	}
+	return ""
 }
 
 // variable is what a name holds. It is never changed.
@@ -41,6 +65,7 @@ type variable struct {
 	unknown  bool
 	exported bool
 	at       source.Span // of the value
+	either   []*variable // the values that it may have, one of which it has; nil when they are not known
 }
 
 func (f field) text() string {
@@ -113,6 +138,10 @@ func (f field) split() []field {
 		current.runs = nil
 	}
 	for _, part := range f.runs {
+		if part.open {
+			current.runs = append(current.runs, part)
+			continue
+		}
 		for part.text != "" && len(fields) < maxShellFields {
 			blank := len(part.text) - len(strings.TrimLeft(part.text, shellBlanks))
 			if blank > 0 {
@@ -198,7 +227,7 @@ func (v *variable) whole() string {
 
 // value is a field as a scalar.
 func (r *shellReader) value(f field, part bool) *Node {
-	n := &Node{Kind: Scalar, Style: f.style, Raw: f.text(), Open: f.open}
+	n := &Node{Kind: Scalar, Style: f.style, Raw: f.text(), Open: f.open()}
 	n.At, n.Via = r.place(f, part)
 	return n
 }
@@ -260,7 +289,7 @@ func (x *expansion) end() {
 	if x.begun && len(x.fields) < maxShellFields {
 		x.fields = append(x.fields, x.now)
 	}
-	x.now.runs, x.now.open, x.now.many, x.now.name, x.begun = nil, false, false, "", false
+	x.now.runs, x.begun = nil, false
 }
 
 func (x *expansion) add(runs ...run) {
@@ -270,9 +299,7 @@ func (x *expansion) add(runs ...run) {
 
 // unknown adds an expansion whose text is not known, as it is written.
 func (x *expansion) unknown(span source.Span, name string, many bool) {
-	x.add(run{text: x.r.source(span), at: span, exact: true})
-	x.now.open, x.now.name = true, name
-	x.now.many = x.now.many || many
+	x.add(run{text: x.r.source(span), at: span, exact: true, open: true, many: many, name: name})
 }
 
 func (x *expansion) part(part syntax.WordPart, quoted bool) {
@@ -311,7 +338,7 @@ func (x *expansion) part(part syntax.WordPart, quoted bool) {
 
 // literal is text with its backslashes resolved; line continuations vanish.
 func (r *shellReader) literal(span source.Span, quoted bool) []run {
-	raw := r.text[span.Start:span.End]
+	raw := r.whole[span.Start:span.End]
 	var runs []run
 	start := 0
 	flush := func(end int) {
@@ -331,7 +358,11 @@ func (r *shellReader) literal(span source.Span, quoted bool) []run {
 			start = i + 1
 		}
 	}
-	flush(len(raw))
+	end := len(raw)
+	if end > start && raw[end-1] == '\\' && int(span.End) < len(r.whole) && r.whole[span.End] == '\n' {
+		end-- // the parser ends a text at such a line end
+	}
+	flush(end)
 	return runs
 }
 
@@ -362,11 +393,6 @@ func (x *expansion) use(v *variable, fields []field, span source.Span, quoted bo
 				x.end()
 			}
 			x.add(piece.runs...)
-			x.now.open = x.now.open || f.open
-			x.now.many = x.now.many || f.many
-			if f.name != "" {
-				x.now.name = f.name
-			}
 		}
 		if text := f.text(); !quoted && !x.joined && text != "" && strings.IndexByte(shellBlanks, text[len(text)-1]) >= 0 {
 			x.end()
@@ -419,7 +445,7 @@ func (x *expansion) param(p *syntax.ParamExp, span source.Span, quoted bool) {
 		r.length(x, v, all, span)
 		return
 	}
-	empty := v != nil && !v.unknown && (len(v.fields) == 0 || !v.array && v.fields[0].text() == "" && !v.fields[0].open)
+	empty := v != nil && !v.unknown && (len(v.fields) == 0 || !v.array && v.fields[0].text() == "" && !v.fields[0].open())
 	if p.Exp != nil {
 		switch p.Exp.Op {
 		case syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.AssignUnset, syntax.AssignUnsetOrNull:
@@ -506,7 +532,7 @@ func (r *shellReader) length(x *expansion, v *variable, all bool, span source.Sp
 	}
 	n := len(v.fields)
 	for _, f := range v.fields {
-		if f.open {
+		if f.open() {
 			x.unknown(span, "", false)
 			return
 		}
@@ -531,14 +557,14 @@ func (r *shellReader) variable(word *syntax.Word, span source.Span) *variable {
 // trimmed applies ${N#x}, ${N%x}, ${N^^} and the like to a known value.
 func (r *shellReader) trimmed(v *variable, e *syntax.Expansion, span source.Span) *variable {
 	const longest = 4096
-	if v == nil || v.unknown || v.array || v.fields[0].open || len(v.whole()) > longest {
+	if v == nil || v.unknown || v.array || v.fields[0].open() || len(v.whole()) > longest {
 		return nil
 	}
 	text := v.whole()
 	pattern := ""
 	if e.Word != nil {
 		f := r.expandOne(e.Word)
-		if f.open {
+		if f.open() {
 			return nil
 		}
 		pattern = f.text()
@@ -595,7 +621,7 @@ func (x *expansion) substitution(c *syntax.CmdSubst, span source.Span, quoted bo
 	known := len(args) > 1
 	var texts []string
 	for _, f := range args {
-		known = known && !f.open
+		known = known && !f.open()
 		texts = append(texts, f.text())
 	}
 	if known && texts[0] == "expr" {

@@ -22,6 +22,8 @@ func read(name string, text []byte) []*Tree {
 
 func parseKind(f *source.File) []*Tree {
 	switch f.Kind {
+	case source.TOML:
+		return []*Tree{ParseTOML(f)}
 	case source.YAML:
 		return ParseYAML(f)
 	case source.JSON:
@@ -114,6 +116,9 @@ func showCommand(f *source.File, c *Command) string {
 	module := ""
 	if c.Module {
 		module = " module"
+	}
+	if c.ProgramOpen {
+		module += " open"
 	}
 	fmt.Fprintf(&out, "  program%s %q %q%s\n%s", module, c.Program, f.Slice(c.ProgramAt.Span), via(f, c.ProgramVia), indent(show(f, c.Flags)))
 	for _, arg := range c.Args {

@@ -79,17 +79,23 @@ scan:
 	return node
 }
 
+// looseWord is a placeholder in a file that is a template anyway.
+var looseWord = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*[A-Z_][A-Za-z0-9_]*$`)
+
 // forgiveTemplate drops the errors that the template syntax causes: all where blocks choose between parts of the text,
-// else those at a placeholder.
+// else those at a placeholder, whose value is not known.
 func (r *jsonReader) forgiveTemplate() {
 	if r.blocks {
 		r.tree.Errors, r.tree.StrictErrors, r.faults = nil, nil, 0
 		return
 	}
+	isPlaceholder := func(text []byte) bool {
+		return len(text) > 0 && (len(placeholderWord.Find(text)) == len(text) || looseWord.Match(text) && !wrongWord.Match(text))
+	}
 	keep := func(errors []Error) []Error {
 		var kept []Error
 		for _, e := range errors {
-			if text := r.text[e.At.Span.Start:e.At.Span.End]; len(text) == 0 || len(placeholderWord.Find(text)) < len(text) {
+			if !isPlaceholder(r.text[e.At.Span.Start:e.At.Span.End]) {
 				kept = append(kept, e)
 			}
 		}
@@ -97,4 +103,14 @@ func (r *jsonReader) forgiveTemplate() {
 	}
 	r.tree.Errors, r.tree.StrictErrors = keep(r.tree.Errors), keep(r.tree.StrictErrors)
 	r.faults = len(r.tree.Errors)
+	var visit func(*Node)
+	visit = func(n *Node) {
+		n.Open = n.Open || n.Kind == Scalar && n.Style == Unquoted && isPlaceholder([]byte(n.Raw))
+		for i := range n.Items {
+			visit(n.Items[i].Value)
+		}
+	}
+	if r.tree.Root != nil {
+		visit(r.tree.Root)
+	}
 }
