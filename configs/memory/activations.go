@@ -162,6 +162,15 @@ func (j *job) fusedQKV() bool {
 // repeats k and v to the number of query heads.
 func (j *job) attentionSaved() (saved, scores float64) {
 	a, q, kv := j.element, j.queryDim, j.kvDim
+	if latent := j.model.LatentAttention; latent.KVRank > 0 {
+		// Latent attention keeps q and k of both parts, v, the output, and the latent vectors before and after their norms.
+		perHead := float64(2*(latent.NopeDim+latent.RopeDim) + 2*latent.ValueDim)
+		saved = a * (j.heads*perHead + 2*float64(latent.KVRank+latent.QRank) + float64(latent.RopeDim))
+		if j.attention == plan.Eager {
+			return saved, j.scoresSaved()
+		}
+		return saved + 4*j.heads, 0
+	}
 	grouped := j.model.KVHeads != j.model.Heads
 	qkv := a * (q + 2*kv)
 	if j.fusedQKV() && j.stack != plan.HF {

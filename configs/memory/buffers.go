@@ -37,12 +37,15 @@ func (j *job) gathered() gathered {
 		g.root = j.rootBytes()
 		g.live = n.all * (2 + 4)
 		g.final = g.live
+	case j.sharding.FSDP() && j.shard > 1 && j.fsdp.ReshardAfterForward.Is(false):
+		g.live = n.all * j.gatherBytes() // unsharded from forward to the end of backward
+		g.final = g.live
 	case j.sharding.FSDP() && j.shard > 1:
 		g.root = j.rootBytes()
-		layer := n.layer * j.quantizedBytes()
+		layer := n.layer * j.gatherBytes()
 		g.live = layer * j.liveLayers()
 		if j.lora == nil {
-			g.live += n.layer * 2
+			g.live += n.layer * j.gatherBytes()
 		}
 		if j.sharding == plan.FSDP2 {
 			g.final = layer
@@ -52,7 +55,9 @@ func (j *job) gathered() gathered {
 			g.final = g.live
 		}
 	case j.sharding == plan.ZeRO3:
-		g.live = min(float64(j.buckets.MaxLive.Or(defaultMaxLive)), n.all) * 2
+		// A module's parameters are gathered together, whatever the limit.
+		unit := max(n.layer, n.embedding, n.head)
+		g.live = max(min(float64(j.buckets.MaxLive.Or(defaultMaxLive)), n.all), unit) * j.gatherBytes()
 		if j.lora == nil {
 			bucket := float64(defaultBucket)
 			if j.buckets.Auto.Or(false) {
@@ -60,7 +65,7 @@ func (j *job) gathered() gathered {
 			}
 			g.live += j.bucketBytes(bucket)
 		}
-		g.final = g.live / 2
+		g.final = max(g.live/2, n.head*j.gatherBytes())
 	case j.sharding == plan.ZeRO1 || j.sharding == plan.ZeRO2:
 		if j.lora == nil {
 			g.live = min(j.bucketBytes(defaultBucket), n.trainable*2*2)
@@ -86,17 +91,33 @@ func (j *job) liveLayers() float64 {
 	return 2
 }
 
-// rootBytes is FSDP's root unit in 16 bits: embedding and head, half of it alive at once where they are units of their own.
+// gatherBytes is the size of one gathered weight: 16 bits under mixed precision, as stored otherwise.
+func (j *job) gatherBytes() float64 {
+	if j.precision == plan.FP32 || j.precision == plan.Autocast {
+		return 4
+	}
+	return j.quantizedBytes()
+}
+
+// rootBytes is FSDP's root unit: embedding and head, half of it alive at once where they are units of their own.
 func (j *job) rootBytes() float64 {
 	root := float64(j.counts.Embedding + j.counts.Head)
 	if j.pipeline > 1 {
 		root = math.Max(float64(j.counts.Embedding), j.local.head)
 	}
-	root = root / j.tensor * 2
+	root *= j.rootElement() / j.tensor
 	if j.fsdp.SeparateEmbeddings.Or(false) {
 		root /= 2
 	}
 	return root
+}
+
+// rootElement is the size of a gathered weight that is not quantised.
+func (j *job) rootElement() float64 {
+	if j.precision == plan.FP32 || j.precision == plan.Autocast {
+		return 4
+	}
+	return 2
 }
 
 // bucketBytes is DeepSpeed's gradient bucket in 16 bits; overlap_comm keeps two.
@@ -135,7 +156,7 @@ func (j *job) embeddingGradient() float64 {
 		if j.pipeline > 1 {
 			root = math.Max(float64(j.counts.Embedding), j.local.head)
 		}
-		return root / j.tensor * 2
+		return root / j.tensor * j.rootElement()
 	case j.model.Tied && !j.model.Encoder():
 		gradient := j.dtypes.gradient
 		if j.precision == plan.FSDPMixed {
@@ -163,7 +184,7 @@ func (j *job) stepTemporaries() float64 {
 	}
 	if j.precision == plan.DeepSpeedMixed {
 		switch j.sharding {
-		case plan.ZeRO1, plan.ZeRO2, plan.NoSharding:
+		case plan.ZeRO1, plan.ZeRO2, plan.NoSharding, plan.DDP:
 			return n * 4 / shards
 		case plan.ZeRO3:
 			return min(float64(j.buckets.SubGroup.Or(defaultSubGroup)), n/j.shard) * 4
@@ -173,6 +194,8 @@ func (j *job) stepTemporaries() float64 {
 	switch {
 	case j.kernel == plan.Foreach && j.optimizer == plan.AdamW:
 		return n * j.dtypes.state / shards
+	case j.optimizer == plan.Muon:
+		return 3 * 2 * float64(j.counts.LargestMatrix) / j.tensor // Newton-Schulz iterates in bf16
 	case j.kernel == plan.Loop:
 		return j.vocab * j.hidden * j.dtypes.state * 2
 	}

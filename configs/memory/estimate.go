@@ -103,7 +103,7 @@ func (j *job) usage() *Usage {
 			static += s.gradients
 		}
 	}
-	reserved := j.reserved(peak, static)
+	reserved := j.reserved(peak, static, phases)
 	context := float64(catalog.DefaultContextBytes)
 	if j.device != nil {
 		context = float64(j.device.ContextBytes)

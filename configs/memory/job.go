@@ -271,7 +271,7 @@ func (j *job) setModel(m *catalog.ModelSpec) {
 		m = &untied
 	}
 	j.model, j.counts = m, m.CountParameters()
-	j.hidden, j.layers, j.heads = float64(m.Hidden), float64(m.Layers), float64(m.Heads)
+	j.hidden, j.layers, j.heads = float64(m.Hidden), float64(m.Layers+m.DecoderLayers), float64(m.Heads)
 	j.ffn, j.vocab, j.headDim = float64(m.FFN), float64(m.Vocab), float64(m.HeadDim)
 	j.queryDim, j.kvDim = float64(m.QueryDim()), float64(m.KVDim())
 	j.tokens = j.seq * j.micro / j.context

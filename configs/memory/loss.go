@@ -38,7 +38,13 @@ func (j *job) logits() float64 {
 	if perToken > 0 && j.lora != nil && j.lora.targets.Has(plan.TargetHead) {
 		perToken += 2 * j.element // output of the head's adapter, and scaled
 	}
-	n := j.tokens * perToken * j.vocab / j.tensor
+	gathered := 0.0
+	if j.stack == plan.Torchtitan && j.tensor > 1 {
+		// DTensor's loss_parallel shifts and exponentiates out of place, and the head gathers its input over the sequence.
+		perToken += 4
+		gathered = j.tokens * j.element * j.hidden
+	}
+	n := j.tokens*perToken*j.vocab/j.tensor + gathered
 	if j.lora == nil {
 		switch j.loss {
 		case plan.Chunked, plan.ChunkedHead, plan.FusedLinear:

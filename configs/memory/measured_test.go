@@ -23,7 +23,7 @@ type measured struct {
 	Counter    string         `json:"counter"`
 	Measured   int64          `json:"measured_bytes"`
 	Confidence string         `json:"confidence"`
-	Baseline struct {
+	Baseline   struct {
 		Allocated, Reserved, Device int64
 		Phase                       string
 	} `json:"baseline"`
@@ -140,8 +140,39 @@ func TestErrorBounds(t *testing.T) {
 		t.Log(fmt.Sprintf("%-20s n=%3d median %5.1f %% p90 %5.1f %% within 10 %% %3.0f %% bias %+5.1f %%", name, len(groups[name]), median, p90, within, bias))
 	}
 	median, p90, within, _ := figures(groups[""])
-	if median > 3.9 || p90 > 15.2 || within < 78 {
+	if median > 3.4 || p90 > 12.5 || within < 84 {
 		t.Errorf("median %.2f %%, p90 %.2f %%, within 10 %% %.0f %%", median, p90, within)
+	}
+}
+
+// TestBoundsHoldMost: nine in ten measured runs lie between the bounds of what their counter shows, and so do the verdicts: a
+// run that was measured ran, so that hardly one may be called certain to overflow.
+func TestBoundsHoldMost(t *testing.T) {
+	cases := loadMeasured(t)
+	inside, overflows := 0, 0
+	for _, c := range cases {
+		u := estimated(t, c)
+		r := u.Total
+		if c.Counter == "allocated" || c.Counter == "active" || c.Counter == "reserved" {
+			r = u.Peak
+		}
+		if c.Counter == "reserved" {
+			r.High += u.Reserved - u.Peak.Bytes
+		}
+		if r.Low <= c.Measured && c.Measured <= r.High {
+			inside++
+		} else if *verbose {
+			t.Logf("%s: measured %.1f GiB, bounds %.1f to %.1f", c.ID, gib(c.Measured), gib(r.Low), gib(r.High))
+		}
+		if Fit(u, u.Device) == Overflows {
+			overflows++
+			t.Logf("%s ran, but is said to overflow: needs at least %.1f GiB", c.ID, gib(u.Needed.Low))
+		}
+	}
+	share := 100 * float64(inside) / float64(len(cases))
+	t.Logf("%.0f %% inside of the bounds, %d said to overflow", share, overflows)
+	if share < 90 || overflows > 1 {
+		t.Error("too many outside")
 	}
 }
 

@@ -4,6 +4,7 @@ import "github.com/trainvet/trainvet/configs/plan"
 
 // The names of the phases of a step.
 const (
+	PhaseLoad      = "load"    // weights, and of a sharded model the unit that is being sharded
 	PhaseLoss      = "loss"    // end of forward: all that is saved, and the logits
 	PhaseSegment   = "segment" // backward of the last layer, or of the last checkpointed segment
 	PhaseLastStage = "last_stage"
@@ -51,8 +52,8 @@ func (j *job) phases(s states, act activations, g gathered) []phase {
 	switch {
 	case j.sharding.Weights():
 		loss.Gathered += g.final
-	case g.ddp && j.accumulation > 1:
-		loss.Buffers = g.live
+	case g.ddp:
+		loss.Buffers = g.live // the reducer keeps its buckets from its construction on
 	}
 	unpacked, unpackedHead := j.dequantized()
 	loss.Temporaries = unpackedHead
@@ -91,7 +92,12 @@ func (j *job) phases(s states, act activations, g gathered) []phase {
 		step.Buffers = g.live
 	}
 
-	phases := []phase{{PhaseLoss, loss}, {PhaseSegment, segment}, {PhaseBackward, backward}, {PhaseStep, step}}
+	load := Parts{Weights: s.weights, Gathered: g.root}
+	if j.sharding.Weights() {
+		load.Gathered = max(g.root, j.local.layer*j.gatherBytes())
+	}
+
+	phases := []phase{{PhaseLoad, load}, {PhaseLoss, loss}, {PhaseSegment, segment}, {PhaseBackward, backward}, {PhaseStep, step}}
 	if j.pipeline > 1 {
 		phases = append(phases, phase{PhaseLastStage, j.lastStage(s, act, logits, gradients)})
 	}
@@ -117,7 +123,7 @@ func (j *job) lastStage(s states, act activations, logits, gradients float64) Pa
 }
 
 // persistentGradients are gradients that exist during forward: those of earlier micro-batches under accumulation, and always
-// where they live in buffers of their own (Megatron, DeepSpeed's BF16_Optimizer).
+// where they live in buffers of their own (Megatron, DeepSpeed's BF16_Optimizer, DDP's buckets).
 func (j *job) persistentGradients(s states) float64 {
 	switch {
 	case j.inBackward:
@@ -125,7 +131,8 @@ func (j *job) persistentGradients(s states) float64 {
 	case j.accumulation > 1 && j.sharding.FSDP() && j.fsdp.NoSync.Or(false):
 		// no_sync skips the reduction, so that whole gradients gather on every rank.
 		return j.local.trainable * j.dtypes.gradient
-	case j.accumulation > 1, j.precision == plan.MegatronMixed, j.precision == plan.DeepSpeedBF16Optimizer:
+	case j.accumulation > 1, j.precision == plan.MegatronMixed, j.precision == plan.DeepSpeedBF16Optimizer,
+		j.sharding == plan.DDP && j.buckets.GradientAsBucketView.Or(false):
 		return s.gradients
 	}
 	return 0

@@ -4,14 +4,15 @@ import "github.com/trainvet/trainvet/configs/plan"
 
 // localParameters are numbers of parameters on the most loaded rank, before sharding over data-parallel ranks.
 type localParameters struct {
-	all       float64 // base model
-	trainable float64 // adapters, or all
-	frozen    float64
-	layer     float64 // one layer
-	body      float64 // layers of this stage
-	embedding float64
-	head      float64
-	largest   float64 // the most loaded stage; equal to all
+	all            float64 // base model
+	trainable      float64 // adapters, or all
+	frozen         float64
+	layer          float64 // one layer; of a mixture of experts one with experts
+	body           float64 // layers of this stage
+	experts        float64 // routed experts among them
+	trainedExperts float64
+	embedding      float64
+	head           float64
 }
 
 // localParameters splits the model over tensor-, pipeline- and expert-parallel ranks. Megatron-LM's column and row layers
@@ -20,10 +21,13 @@ type localParameters struct {
 func (j *job) localParameters() localParameters {
 	var l localParameters
 	body := float64(j.counts.Body)
+	l.layer = body / j.layers / j.tensor
+	l.body = j.stageLayers * l.layer
 	if experts := float64(j.counts.Experts); experts > 0 {
-		l.body = j.stageLayers * ((float64(j.counts.Layer)-experts)/j.tensor + experts/j.expert)
-	} else {
-		l.body = j.stageLayers * body / j.layers / j.tensor
+		perStage := j.stageLayers * float64(j.model.Layers-j.model.DenseLayers) / j.layers // layers with experts
+		l.experts = perStage * experts / j.expert
+		l.body = j.stageLayers*body/j.layers/j.tensor - perStage*experts/j.tensor + l.experts
+		l.layer = (float64(j.counts.Layer)-experts)/j.tensor + experts/j.expert
 	}
 	l.embedding = float64(j.counts.Embedding) / j.tensor
 	l.head = float64(j.counts.Head) / j.tensor
@@ -38,10 +42,9 @@ func (j *job) localParameters() localParameters {
 	default:
 		l.all = float64(j.counts.Total) / j.tensor
 	}
-	l.layer = l.body / j.stageLayers
-	l.trainable = l.all
+	l.trainable, l.trainedExperts = l.all, l.experts
 	if j.lora != nil {
-		l.trainable, l.frozen = j.loraParameters(), l.all
+		l.trainable, l.trainedExperts, l.frozen = j.loraParameters(), 0, l.all
 	}
 	return l
 }
@@ -120,20 +123,13 @@ type states struct{ weights, gradients, optimizer float64 }
 func (j *job) states() states {
 	n := j.local
 	s := states{
-		weights:   n.trainable * j.dtypes.weight,
-		gradients: n.trainable * j.dtypes.gradient,
-		optimizer: n.trainable * (j.dtypes.optimizer + j.dtypes.master),
+		weights:   j.held(j.sharding.Weights()) * j.dtypes.weight,
+		gradients: j.held(j.sharding.Gradients()) * j.dtypes.gradient,
+		optimizer: j.held(j.sharding.States()) * (j.dtypes.optimizer + j.dtypes.master),
 	}
 	frozen := j.frozenWeights()
-	if j.sharding.Weights() {
-		s.weights /= j.shard
-		frozen /= j.shard
-	}
-	if j.sharding.Gradients() {
-		s.gradients /= j.shard
-	}
-	if j.sharding.States() {
-		s.optimizer /= j.shard
+	if frozen > 0 && j.sharding.Weights() {
+		frozen *= j.sharded(n.frozen, n.experts) / n.frozen
 	}
 	if j.offloadOptimizer != plan.NoOffload {
 		s.optimizer = 0
@@ -146,6 +142,20 @@ func (j *job) states() states {
 	}
 	s.weights += frozen
 	return s
+}
+
+// held is the number of trainable parameters of which a rank keeps its share of a state.
+func (j *job) held(sharded bool) float64 {
+	if !sharded {
+		return j.local.trainable
+	}
+	return j.sharded(j.local.trainable, j.local.trainedExperts)
+}
+
+// sharded divides n parameters, experts of which are routed experts, over the shard group. Experts are already divided over the
+// expert-parallel ranks, which lie inside of the data-parallel group, so that only the rest of it shards them.
+func (j *job) sharded(n, experts float64) float64 {
+	return (n-experts)/j.shard + experts/max(j.shard/j.expert, 1)
 }
 
 // frozenWeights is the unsharded size of the frozen base under an adapter. Embedding, head and norms are not quantised and

@@ -317,7 +317,7 @@ func FuzzEstimate(f *testing.F) {
 			return // an absurd shape
 		}
 		if u := r.Usage; u != nil {
-			if u.Peak.Bytes < 0 || u.Peak.Low > u.Peak.Bytes || u.Peak.Bytes > u.Peak.High || u.Total.Bytes < 0 || u.Static < 0 {
+			if u.Peak.Bytes <= 0 || u.Static <= 0 || u.Peak.Low > u.Peak.Bytes || u.Peak.Bytes > u.Peak.High || u.Total.Bytes <= 0 {
 				t.Errorf("%+v", u)
 			}
 			Options(p, u.Device)
