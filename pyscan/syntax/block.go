@@ -650,6 +650,7 @@ func (p *parser) match() {
 	stmts := len(p.stmts.items)
 	p.flush()
 	if p.kind != kNewline {
+		p.fail(p.here(), "invalid syntax")
 		p.junk()
 	}
 	p.skip() // the line's end

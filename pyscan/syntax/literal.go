@@ -270,18 +270,18 @@ func invalidInName(name string) int {
 	return -1
 }
 
-func identStart(r rune) bool {
-	return isXID(r, func(r rune) bool {
-		return r == '_' || unicode.In(r, unicode.L, unicode.Nl, unicode.Other_ID_Start) && !unicode.In(r, unicode.Pattern_Syntax, unicode.Pattern_White_Space)
-	})
-}
+func identStart(r rune) bool { return isXID(r, idStart) || unicode.Is(newStarts, r) }
 
-func idContinue(r rune) bool {
-	return r == '_' || unicode.In(r, unicode.L, unicode.Nl, unicode.Other_ID_Start, unicode.Mn, unicode.Mc, unicode.Nd, unicode.Pc, unicode.Other_ID_Continue) &&
+func identContinue(r rune) bool { return isXID(r, idContinue) || unicode.Is(newContinues, r) }
+
+func idStart(r rune) bool {
+	return r == '_' || unicode.In(r, unicode.L, unicode.Nl, unicode.Other_ID_Start) &&
 		!unicode.In(r, unicode.Pattern_Syntax, unicode.Pattern_White_Space)
 }
 
-func identContinue(r rune) bool { return isXID(r, idContinue) }
+func idContinue(r rune) bool {
+	return idStart(r) || unicode.In(r, unicode.Mn, unicode.Mc, unicode.Nd, unicode.Pc, unicode.Other_ID_Continue)
+}
 
 // isXID applies the closure under NFKC that makes XID_Start and XID_Continue of ID_Start and ID_Continue.
 func isXID(r rune, first func(rune) bool) bool {

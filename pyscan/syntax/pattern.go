@@ -179,7 +179,8 @@ func (p *parser) minusNumber() Expr {
 func (p *parser) namePattern() Pattern {
 	start := p.start()
 	following := p.peek()
-	if following != kDot && following != kLPar {
+	wildcard := p.text[p.start():p.toks[p.i].end] == "_"
+	if wildcard || following != kDot && following != kLPar {
 		n := &MatchAs{}
 		if n.Name, _ = p.takeName(""); n.Name == "_" {
 			n.Name = ""

@@ -124,8 +124,12 @@ func (p *parser) simpleLine() {
 				continue
 			}
 		}
-		for p.kind == kSemi {
+		if p.kind == kSemi {
 			p.next()
+			for p.kind == kSemi {
+				p.fail(p.here(), "invalid syntax")
+				p.next()
+			}
 		}
 		if p.kind == kNewline {
 			p.skip()
