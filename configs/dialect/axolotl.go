@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"github.com/trainvet/trainvet/configs"
+	"slices"
 	"strings"
 
 	"github.com/trainvet/trainvet/configs/plan"
@@ -58,6 +59,10 @@ var Axolotl = &Dialect{
 
 // axolotlBefore: batch_size counts sequences of one rank and stands in place of the accumulation.
 func axolotlBefore(r *reader) {
+	if r.has("hatchery") { // a service trains, with adapters of its own
+		r.forget("lora.rank")
+		r.forget("sharding")
+	}
 	whole, micro := r.find("batch_size"), r.find("micro_batch_size")
 	if whole.state == absent || r.find("gradient_accumulation_steps").state != absent {
 		return
@@ -96,7 +101,11 @@ func axolotlAfter(r *reader) {
 	r.quantization("load_in_4bit", "load_in_8bit", "", "bnb_config_kwargs.bnb_4bit_use_double_quant")
 	axolotlAttention(r)
 	fused := r.first("liger_fused_linear_cross_entropy", "cut_cross_entropy")
+	plugins, _ := r.list(r.find("plugins"))
+	cut := fused.state == absent && slices.ContainsFunc(plugins, func(name string) bool { return strings.HasSuffix(name, "CutCrossEntropyPlugin") })
 	switch on, known := r.truth(fused); {
+	case cut:
+		r.derive("loss_kernel", "fused_linear", "the plugin's head and loss in one kernel", r.find("plugins"))
 	case !known:
 		r.forget("loss_kernel")
 	case on:

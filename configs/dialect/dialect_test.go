@@ -114,6 +114,21 @@ func parse(t *testing.T, name string, text []byte) (*source.File, []*configs.Tre
 		return file, configs.ParseYAML(file)
 	case source.JSON:
 		return file, []*configs.Tree{configs.ParseJSON(file)}
+	case source.TOML:
+		return file, []*configs.Tree{configs.ParseTOML(file)}
+	case source.Shell:
+		var trees []*configs.Tree
+		for _, command := range configs.ParseShell(file).Commands {
+			if command.Flags != nil {
+				trees = append(trees, command.Flags)
+			}
+		}
+		return file, trees
+	case source.Python:
+		// What makes trees of Python is another package; here JSON stands for a dict of constants.
+		tree := configs.ParseJSON(file)
+		tree.Format = configs.Python
+		return file, []*configs.Tree{tree}
 	}
 	return file, nil
 }

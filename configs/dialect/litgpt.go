@@ -89,7 +89,9 @@ func litgptAfter(r *reader) {
 		r.assumeOf("dtype.compute", "bf16", "bf16-true where the device has it")
 		r.assumeOf("dtype.params", "bf16", "bf16-true where the device has it")
 	}
-	if !r.has("lora_r") {
+	if r.format == configs.Flags {
+		r.forget("lora.rank") // the subcommand says whether there are adapters
+	} else if !r.has("lora_r") {
 		r.assume("lora.rank", 0)
 	}
 	litgptTargets(r)

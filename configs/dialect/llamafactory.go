@@ -37,6 +37,9 @@ var LLaMAFactory = &Dialect{
 }
 
 func llamaFactoryBefore(r *reader) {
+	if r.hasAny("infer_backend", "export_dir") && !r.hasAny("learning_rate", "per_device_train_batch_size", "num_train_epochs") {
+		r.trainsNothing()
+	}
 	for _, special := range []string{"use_galore", "use_apollo", "use_badam", "use_adam_mini"} {
 		if on, known := r.truth(r.find(special)); on || !known {
 			r.forget("optimizer.type")

@@ -20,7 +20,7 @@ var Megatron = &Dialect{
 			return true
 		}
 		if d.format == configs.Flags {
-			return d.hasAny("tensor_model_parallel_size", "pipeline_model_parallel_size") && d.hasAny("num_layers", "micro_batch_size", "hidden_size") ||
+			return d.hasAny("tensor_model_parallel_size", "pipeline_model_parallel_size", "model_parallel_size") && d.hasAny("num_layers", "micro_batch_size", "hidden_size") ||
 				d.has("num_layers") && d.has("hidden_size") && d.has("micro_batch_size")
 		}
 		for i := range d.root.Items {
@@ -47,7 +47,7 @@ var Megatron = &Dialect{
 		{field: "batch.micro", keys: megatronKeys("micro_batch_size")},
 		{field: "batch.global", keys: megatronKeys("global_batch_size")},
 		{field: "batch.seq_length", keys: megatronKeys("seq_length", "encoder_seq_length")},
-		{field: "parallel.tensor", keys: megatronKeys("tensor_model_parallel_size"), absent: 1},
+		{field: "parallel.tensor", keys: megatronKeys("tensor_model_parallel_size", "model_parallel_size"), absent: 1},
 		{field: "parallel.pipeline", keys: megatronKeys("pipeline_model_parallel_size"), absent: 1},
 		{field: "parallel.context", keys: megatronKeys("context_parallel_size"), absent: 1},
 		{field: "parallel.expert", keys: megatronKeys("expert_model_parallel_size"), absent: 1},

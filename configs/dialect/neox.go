@@ -16,7 +16,7 @@ var GPTNeoX = &Dialect{
 	dashes:  true,
 
 	recognise: func(d doc) bool {
-		if d.mapping("model") && d.mapping("training") || d.mapping("parallel") {
+		if d.format == configs.Flags || d.mapping("model") && d.mapping("training") || d.mapping("parallel") {
 			return false
 		}
 		return d.hasAny("pipe_parallel_size", "model_parallel_size") ||

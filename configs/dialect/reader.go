@@ -155,6 +155,15 @@ func (r *reader) must(err error) {
 // forget leaves a value unknown for good, if it is not known yet: something is written for it that cannot be told.
 func (r *reader) forget(field string) { r.gone[field] = true }
 
+// trainsNothing: the file evaluates, generates or exports. It says nothing of batches, optimizer and schedule.
+func (r *reader) trainsNothing() {
+	for _, name := range plan.Names() {
+		if group, _, _ := strings.Cut(name, "."); group == "batch" || group == "optimizer" || group == "schedule" {
+			r.forget(name)
+		}
+	}
+}
+
 func (r *reader) settled(field string) bool { return r.gone[field] || r.known(field) }
 
 func (r *reader) known(field string) bool {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/trainvet/trainvet/configs"
+	"github.com/trainvet/trainvet/configs/plan"
 )
 
 // Torchtune is torchtune's YAML of components. Which recipe runs it, and so whether states are sharded, stands on the
@@ -19,6 +20,11 @@ var Torchtune = &Dialect{
 		return !walk(d.root, func(n *configs.Node) bool { return n.Item("_component_") == nil })
 	},
 
+	before: func(r *reader) {
+		if !r.has("optimizer") { // evaluation and generation
+			r.trainsNothing()
+		}
+	},
 	table: []entry{
 		{field: "batch.micro", keys: paths("batch_size")},
 		{field: "batch.accumulation", keys: paths("gradient_accumulation_steps")},
@@ -201,6 +207,9 @@ func (r *reader) dataParallel(replicate, shard string, replicas int64) {
 	}
 	r.derive("parallel.data", replicas*n, "replicas * shards", copies, shards)
 	if replicas > 1 {
+		if context, ok := r.plan.Parallel.Context.Get(); ok && context > 1 && n <= plan.MaxCount/context {
+			n *= context // the ranks of one sequence hold the same weights
+		}
 		r.derive("parallel.shard_group", n, "the shard size", shards)
 	}
 }
