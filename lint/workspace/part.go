@@ -29,6 +29,11 @@ func (p *Part) Key(path string) string {
 	return p.Section + "." + path
 }
 
+// Trains reports whether the part says what a run trains: how models are launched, evaluated and shaped does not.
+func (p *Part) Trains() bool {
+	return p.Dialect.Trains() && (p.Plan.Batch.Micro.Known() || p.Plan.Batch.Global.Known() || p.Plan.Optimizer.Type.Known() || p.Plan.Optimizer.LR.Known())
+}
+
 func newPart(path, section string, tree *configs.Tree, d *dialect.Dialect) *Part {
 	reading := d.Read(tree)
 	return &Part{Path: path, Section: section, Tree: tree, Dialect: d, Plan: reading.Plan, Faults: reading.Faults}

@@ -33,10 +33,13 @@ func (r *Run) Memory() (hbm.Report, error) {
 	return *r.report, r.fault
 }
 
+// Trains reports whether any part says what the run trains.
+func (r *Run) Trains() bool { return slices.ContainsFunc(r.Parts, (*Part).Trains) }
+
 // Unverified are the names of the facts for want of which the memory of the run cannot be checked; none where it can, and none
 // where no part of the run says what it trains.
 func (r *Run) Unverified() []string {
-	if !slices.ContainsFunc(r.Parts, func(p *Part) bool { return p.Dialect.Trains() }) {
+	if !r.Trains() {
 		return nil
 	}
 	report, err := r.Memory()
@@ -202,7 +205,19 @@ func (v *View) assemble(origin string, parts []*Part, command *command) *Run {
 	}
 	settle(&run.Plan)
 	plan.Derive(&run.Plan)
+	shardOverContext(&run.Plan)
 	return run
+}
+
+// shardOverContext: ranks that share a sequence hold the same weights, so that whoever shards does so over them too (FSDP,
+// ZeRO with Ulysses, Megatron's distributed optimizer).
+func shardOverContext(p *plan.Plan) {
+	data, ok := p.Parallel.Data.Get()
+	context, ok2 := p.Parallel.Context.Get()
+	if sharding, known := p.Sharding.Get(); ok && ok2 && known && context > 1 && data <= plan.MaxCount/context && sharding.States() && !p.Parallel.ShardGroup.Known() {
+		p.Parallel.ShardGroup = plan.Derived(data*context, append(slices.Clip(p.Parallel.Data.From()), p.Parallel.Context.From()...)...).
+			WithNote("data * context parallel")
+	}
 }
 
 // merge makes one plan of the parts. Of what they write differently the first counts, except that the flags of

@@ -83,7 +83,7 @@ func integrated(run *workspace.Run, part *workspace.Part) bool {
 		return false
 	}
 	for _, other := range run.Parts {
-		if other != part && other.Dialect.Trains() && other.Dialect.Batch == dialect.Computed {
+		if other != part && other.Trains() && other.Dialect.Batch == dialect.Computed {
 			return true
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/trainvet/trainvet/configs/catalog"
+	"github.com/trainvet/trainvet/configs/dialect"
 	"github.com/trainvet/trainvet/configs/memory"
 	"github.com/trainvet/trainvet/configs/plan"
 	"github.com/trainvet/trainvet/lint"
@@ -27,7 +28,7 @@ var HbmOverflow = &lint.Rule{
 	Severity: lint.Error,
 	Run: func(pass *lint.Pass, run *workspace.Run) {
 		name, known := run.Plan.Device.Get()
-		if !known || !slices.ContainsFunc(run.Parts, func(p *workspace.Part) bool { return p.Dialect.Trains() }) {
+		if !known || !run.Trains() {
 			return
 		}
 		device, err := catalog.Device(name)
@@ -50,36 +51,55 @@ type need struct {
 
 // leastNeed is what the run needs at least, or nil where it may fit or that cannot be told.
 func leastNeed(run *workspace.Run, device *catalog.DeviceSpec) *need {
-	if best := bestOpen(run); best != nil {
+	base := run.Plan
+	loosen(&base, run)
+	if best := bestOpen(&base); best != nil {
 		if best.bytes > device.UsableBytes {
 			return best
 		}
 		return nil
 	}
-	if !run.Plan.Parallel.World.Known() && !run.Plan.Parallel.Data.Known() {
+	if !base.Parallel.World.Known() && !base.Parallel.Data.Known() {
 		return nil
 	}
-	if states, ok := memory.StatesLowerBound(&run.Plan); ok && states > device.UsableBytes {
-		return &need{bytes: states, plan: &run.Plan, open: true}
+	if states, ok := memory.StatesLowerBound(&base); ok && states > device.UsableBytes {
+		return &need{bytes: states, plan: &base, open: true}
 	}
 	return nil
 }
 
+// loosen opens what is a default only: without fsdp and deepspeed HF's Trainer runs DDP, but a config of accelerate, which no
+// file need name, says otherwise. Only a launcher that reads none makes it certain.
+func loosen(p *plan.Plan, run *workspace.Run) {
+	if !p.Sharding.Is(plan.DDP) || p.Sharding.How() != plan.IsDefault {
+		return
+	}
+	for _, part := range run.Parts {
+		if part.Dialect == dialect.Launcher("torchrun") || part.Dialect == dialect.Launcher("deepspeed") {
+			return
+		}
+	}
+	p.Sharding = plan.Value[plan.Sharding]{}
+	if p.Precision.How() == plan.IsDerived {
+		p.Precision = plan.Value[plan.Precision]{}
+	}
+}
+
 // bestOpen tries every sharding and precision that the files leave open, and gives the one that needs least; nil where more
 // than that is missing.
-func bestOpen(run *workspace.Run) *need {
-	report, err := run.Memory()
+func bestOpen(base *plan.Plan) *need {
+	usage, missing, err := memory.Estimate(base)
 	if err != nil {
 		return nil
 	}
 	shardings, precisions := []plan.Sharding{""}, []plan.Precision{""}
-	if report.Usage == nil {
-		for _, name := range report.Missing {
+	if usage == nil {
+		for _, name := range missing {
 			switch name {
 			case memory.MissingSharding:
 				shardings = []plan.Sharding{plan.NoSharding, plan.ZeRO1, plan.ZeRO2, plan.ZeRO3, plan.FSDP2, plan.MegatronDist}
 			case memory.MissingPrecision:
-				precisions = openPrecisions(&run.Plan)
+				precisions = openPrecisions(base)
 			case memory.MissingDevice:
 			default:
 				return nil
@@ -87,13 +107,13 @@ func bestOpen(run *workspace.Run) *need {
 		}
 	}
 	// Weights are loaded in fp32 or in the type of the checkpoint, by the release of transformers, unless a file says so.
-	if run.Plan.Precision.Is(plan.Autocast) && run.Plan.Precision.How() == plan.IsDerived && !run.Plan.DType.Params.Known() {
+	if base.Precision.Is(plan.Autocast) && base.Precision.How() == plan.IsDerived && !base.DType.Params.Known() {
 		precisions = append(precisions, plan.Pure16)
 	}
 	var best *need
 	for _, sharding := range shardings {
 		for _, precision := range precisions {
-			p := run.Plan
+			p := *base
 			if sharding != "" {
 				p.Sharding = plan.Default(sharding, triedNote)
 			}
@@ -131,9 +151,9 @@ func (n *need) report(pass *lint.Pass, run *workspace.Run, device *catalog.Devic
 	var text string
 	if n.usage != nil {
 		text = fmt.Sprintf("the run needs about %s on each rank, at the very least %s%s, and %s has %s: %s", gigabytes(n.usage.Needed.Bytes), gigabytes(n.bytes),
-			n.openText(run), device.Name, gigabytes(device.UsableBytes), partsText(n.usage.Parts))
+			n.openText(), device.Name, gigabytes(device.UsableBytes), partsText(n.usage.Parts))
 	} else {
-		text = fmt.Sprintf("weights, gradients and optimizer states alone need %s on each rank%s, and %s has %s", gigabytes(n.bytes), n.openText(run), device.Name,
+		text = fmt.Sprintf("weights, gradients and optimizer states alone need %s on each rank%s, and %s has %s", gigabytes(n.bytes), n.openText(), device.Name,
 			gigabytes(device.UsableBytes))
 	}
 	d := pass.Reportf(at, "%s", text)
@@ -161,15 +181,15 @@ func (n *need) tried() []string {
 }
 
 // openText says what was left open, of which the best was taken.
-func (n *need) openText(run *workspace.Run) string {
+func (n *need) openText() string {
 	if !n.open {
 		return ""
 	}
 	var open []string
-	if !run.Plan.Sharding.Known() {
+	if n.plan.Sharding.Note() == triedNote || n.usage == nil && !n.plan.Sharding.Known() {
 		open = append(open, "any sharding")
 	}
-	if tried := n.plan.Precision; tried.How() == plan.IsDefault && tried.Note() == triedNote {
+	if n.plan.Precision.Note() == triedNote || n.usage == nil && !n.plan.Precision.Known() {
 		open = append(open, "any recipe of precision")
 	}
 	if len(open) == 0 {
@@ -200,7 +220,7 @@ func (n *need) place(run *workspace.Run) (source.Place, string) {
 		}
 	}
 	for _, part := range run.Parts {
-		if part.Dialect.Trains() && len(part.Tree.Root.Items) > 0 {
+		if part.Trains() && len(part.Tree.Root.Items) > 0 {
 			return part.Tree.Root.Items[0].KeyAt, ""
 		}
 	}
