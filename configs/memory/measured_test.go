@@ -15,7 +15,7 @@ import (
 
 var verbose = flag.Bool("cases", false, "print every measured run")
 
-// measured is a run whose memory was published. Baseline is what the first version of the formulas gave, bytes.
+// measured is a run whose memory was published.
 type measured struct {
 	ID         string         `json:"id"`
 	Source     string         `json:"source"`
@@ -23,15 +23,13 @@ type measured struct {
 	Counter    string         `json:"counter"`
 	Measured   int64          `json:"measured_bytes"`
 	Confidence string         `json:"confidence"`
-	Baseline   struct {
-		Allocated, Reserved, Device int64
-		Phase                       string
-	} `json:"baseline"`
 }
 
-func loadMeasured(t testing.TB) []measured {
+func loadMeasured(t testing.TB) []measured { return loadRuns(t, "testdata/measured.json") }
+
+func loadRuns(t testing.TB, path string) []measured {
 	t.Helper()
-	text, err := os.ReadFile("testdata/measured.json")
+	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
