@@ -32,6 +32,7 @@ func (j *job) gathered() gathered {
 	var g gathered
 	n := j.local
 	switch {
+	case j.ungathered:
 	case j.sharding == plan.FSDP2 && j.pipeline > 1:
 		// A pipeline stage runs many micro-batches before it reduces: units stay unsharded and gradients gather in fp32.
 		g.root = j.rootBytes()

@@ -78,6 +78,8 @@ type job struct {
 	open    Missing  // facts about the software that were not stated; the bounds cover every case of them
 	assumed []string // dotted names of values that were not stated and for which the common case was taken
 
+	ungathered bool // leave communication buffers and gathered weights out, where who shards is open
+
 	element float64 // bytes of one activation element: 4 in fp32, else 2
 	dtypes  stateBytes
 	local   localParameters

@@ -100,3 +100,70 @@ func (j *job) statesOf(n, group float64, sharding plan.Sharding, b stateBytes) f
 	}
 	return weights + gradients + optimizer
 }
+
+// unknownRanks stands for a number of ranks that nothing bounds.
+const unknownRanks = 1 << 40
+
+// LowerBound is what the device must have at least, bytes: the lower bound of the need when everything that the plan leaves
+// open is as favourable as can be: sharded states, quantised adapters, full checkpointing, fused kernels, one sequence a
+// micro-batch, parallel over all ranks. What the plan states, defaults of its dialect included, is respected. Offloading is not
+// assumed, since every framework has to be asked for it. False where the model is not known.
+func LowerBound(p *plan.Plan) (int64, bool) {
+	best := int64(math.MaxInt64)
+	for _, sharding := range []plan.Sharding{plan.NoSharding, plan.FSDP2} {
+		open := *p
+		fillOpen(&open, sharding)
+		j, _, err := newJob(&open)
+		if err != nil || j == nil {
+			return 0, false
+		}
+		j = j.favourable()
+		j.ungathered = !p.Sharding.Known()
+		best = min(best, j.usage().Needed.Low)
+	}
+	return best, true
+}
+
+// fillOpen sets what is unknown to what needs the least. sharding is taken where none is stated.
+func fillOpen(p *plan.Plan, sharding plan.Sharding) {
+	const note = "the most favourable case"
+	ranks := int64(unknownRanks)
+	if n, ok := p.Parallel.World.Get(); ok && n > 0 {
+		ranks = n
+	}
+	layoutOpen := !p.Parallel.Tensor.Known() || !p.Parallel.Pipeline.Known() || !p.Parallel.Context.Known()
+	if layoutOpen && !p.Parallel.Context.Known() {
+		// Ranks that share one sequence divide both its activations and, as a shard group, the states.
+		fill(&p.Parallel.Context, ranks, note)
+	} else if layoutOpen {
+		fill(&p.Parallel.Tensor, ranks, note)
+		fill(&p.Parallel.SequenceParallel, true, note)
+	}
+	fill(&p.Parallel.ShardGroup, p.Parallel.Data.Or(ranks), note)
+	fill(&p.Parallel.Data, ranks, note)
+	fill(&p.Sharding, sharding, note)
+	fill(&p.Batch.SeqLength, 1, note)
+	fill(&p.Batch.Micro, 1, note)
+	if p.DType.Compute.Is(plan.Float32) {
+		fill(&p.Precision, plan.FP32, note)
+	}
+	fill(&p.Precision, plan.Pure16, note)
+	fill(&p.Checkpointing.Kind, plan.Full, note)
+	fill(&p.Optimizer.Type, plan.SGD, note)
+	fill(&p.Optimizer.Kernel, plan.Fused, note)
+	fill(&p.Attention.Kernel, plan.Flash, note)
+	fill(&p.Buckets.Reduce, 0, note)
+	fill(&p.Buckets.MaxLive, 0, note)
+	fill(&p.Buckets.GradientAsBucketView, true, note)
+	if !p.LoRA.Rank.Known() {
+		fill(&p.LoRA.Rank, 1, note)
+		fill(&p.LoRA.Targets, plan.TargetQ, note)
+		fill(&p.Quantization.Kind, plan.NF4Double, note)
+	}
+}
+
+func fill[T comparable](v *plan.Value[T], favourable T, note string) {
+	if !v.Known() {
+		*v = plan.Default(favourable, note)
+	}
+}

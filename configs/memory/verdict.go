@@ -1,6 +1,8 @@
 package memory
 
 import (
+	"errors"
+
 	"github.com/trainvet/trainvet/configs/catalog"
 	"github.com/trainvet/trainvet/configs/plan"
 )
@@ -42,29 +44,46 @@ func Fit(u *Usage, device *catalog.DeviceSpec) Verdict {
 type Report struct {
 	Usage   *Usage // nil where a fact is missing without which there is no estimate
 	Verdict Verdict
-	Missing Missing // what keeps the verdict from being known
-	Options []Option
+	Missing Missing // what keeps the estimate or the verdict from being known
+	AtLeast int64   // what the device must have in the most favourable case of everything open, bytes; 0: not known
 }
 
-// Check estimates a plan and compares it with its device. The error is of a model or device that the catalogue does not know.
+// Check estimates a plan and compares it with its device. A plan that leaves facts open overflows all the same when even the
+// most favourable case of them does. The error is an *catalog.UnknownError where the plan names a model or device that the
+// catalogue does not have; Missing then names it too.
 func Check(p *plan.Plan) (Report, error) {
+	r := Report{Verdict: Unknown}
 	u, missing, err := Estimate(p)
-	if err != nil {
-		return Report{Verdict: Unknown}, err
+	r.Usage, r.Missing = u, missing
+	if unknown := (*catalog.UnknownError)(nil); errors.As(err, &unknown) {
+		r.Missing.add(unknown.Kind)
+		return r, err
+	} else if err != nil {
+		r.Missing.add(MissingModel)
+		return r, err
 	}
-	r := Report{Usage: u, Missing: missing, Verdict: Unknown}
-	if u == nil {
-		if !p.Device.Known() {
+	if u != nil {
+		r.AtLeast, r.Verdict = u.Needed.Low, Fit(u, u.Device)
+		switch {
+		case u.Device == nil:
 			r.Missing.add(MissingDevice)
+		case r.Verdict == Unknown:
+			r.Missing = u.Open
 		}
 		return r, nil
 	}
-	r.Verdict = Fit(u, u.Device)
-	switch {
-	case u.Device == nil:
+	r.AtLeast, _ = LowerBound(p)
+	name, named := p.Device.Get()
+	if !named {
 		r.Missing.add(MissingDevice)
-	case r.Verdict == Unknown:
-		r.Missing = u.Open
+		return r, nil
+	}
+	device, err := catalog.Device(name)
+	if err != nil {
+		return r, err
+	}
+	if r.AtLeast > device.UsableBytes {
+		r.Verdict = Overflows
 	}
 	return r, nil
 }

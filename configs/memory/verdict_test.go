@@ -59,6 +59,46 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
+// TestOpenPlan: a plan that says neither who shards nor whose code runs, with a micro-batch of 16 and no checkpointing, overflows
+// a device of 64 GB whatever the rest may be; with a micro-batch of 1 and checkpointing open it may fit.
+func TestOpenPlan(t *testing.T) {
+	set := func(values map[string]any) *plan.Plan {
+		p := &plan.Plan{Device: plan.Flag("910B")}
+		for name, raw := range values {
+			if err := plan.Set(p, name, raw, plan.IsWritten, ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		plan.Derive(p)
+		return p
+	}
+	shape := func(more map[string]any) map[string]any {
+		all := map[string]any{"model.hidden": 5120, "model.layers": 40, "model.heads": 40, "model.ffn": 13824, "model.vocab": 32000, "batch.seq_length": 4096,
+			"parallel.data": 8, "parallel.tensor": 1, "parallel.pipeline": 1, "parallel.context": 1, "dtype.compute": "bf16"}
+		for k, v := range more {
+			all[k] = v
+		}
+		return all
+	}
+	for _, test := range []struct {
+		name   string
+		values map[string]any
+		want   Verdict
+	}{
+		{"micro-batch 16", shape(map[string]any{"batch.micro": 16, "checkpointing.kind": "none"}), Overflows},
+		{"micro-batch 1", shape(map[string]any{"batch.micro": 1}), Unknown},
+		{"micro-batch unknown", shape(nil), Unknown},
+		{"unknown layout of unknown ranks", map[string]any{"model.name": "llama-13b", "batch.micro": 16, "batch.seq_length": 4096, "checkpointing.kind": "none"}, Unknown},
+		{"405B on 8 ranks", map[string]any{"model.name": "llama-3.1-405b", "parallel.world": 8, "lora.rank": 0, "precision": "deepspeed_mixed", "optimizer.type": "adamw"},
+			Overflows},
+	} {
+		r, err := Check(set(test.values))
+		if err != nil || r.Verdict != test.want || r.Usage != nil || len(r.Missing) == 0 {
+			t.Errorf("%s: %s, at least %.1f GiB, missing %v, %v", test.name, r.Verdict, gib(r.AtLeast), r.Missing, err)
+		}
+	}
+}
+
 // TestWorldMatters: sharded states need the number of ranks, replicated ones do not.
 func TestWorldMatters(t *testing.T) {
 	p := native(t, run13B(nil))
@@ -180,6 +220,9 @@ func TestStatesLowerBound(t *testing.T) {
 func TestLowerBoundIsLower(t *testing.T) {
 	for _, c := range loadMeasured(t) {
 		p := native(t, c.Plan)
+		if bound, ok := LowerBound(p); !ok || bound > estimated(t, c).Needed.Low {
+			t.Errorf("%s: at least %d, needs %d at least", c.ID, bound, estimated(t, c).Needed.Low)
+		}
 		j, missing, err := newJob(p)
 		if err != nil || missing != nil {
 			t.Fatal(missing, err)
@@ -189,6 +232,9 @@ func TestLowerBoundIsLower(t *testing.T) {
 		opened := *p
 		opened.Sharding, opened.Parallel.Data = plan.Value[plan.Sharding]{}, plan.Value[int64]{}
 		for _, q := range []*plan.Plan{p, &opened} {
+			if bound, ok := LowerBound(q); !ok || bound > estimated(t, c).Needed.Low {
+				t.Errorf("%s: opened, at least %d, needs %d at least", c.ID, bound, estimated(t, c).Needed.Low)
+			}
 			if bound, ok := StatesLowerBound(q); !ok || bound > all && !j.inBackward {
 				t.Errorf("%s: bound %d, states %d", c.ID, bound, all)
 			}
@@ -323,6 +369,7 @@ func FuzzEstimate(f *testing.F) {
 			Options(p, u.Device)
 		}
 		StatesLowerBound(p)
+		LowerBound(p)
 	})
 }
 
