@@ -5,7 +5,7 @@ import "github.com/trainvet/trainvet/configs/plan"
 // defaultHCCLBufferMB is the default of HCCL_BUFFSIZE, MB; each communicator has two such buffers.
 const defaultHCCLBufferMB = 200
 
-// communicationBytes is what NCCL or HCCL keeps on a rank of several, 0.75 GiB: between 0.3 and 1 GiB were seen.
+// communicationBytes is what NCCL keeps on a rank of several, 0.75 GiB: between 0.3 and 1 GiB were seen.
 const communicationBytes = 3 << 30 / 4
 
 // fragmentation is what the caching allocator reserves over what is allocated, for memory that comes and goes. Fitted on 284
@@ -51,12 +51,22 @@ func (j *job) reserved(allocated, static float64, phases []phase) float64 {
 // ranks is the number of ranks that communicate with this one.
 func (j *job) ranks() float64 { return j.data * j.tensor * j.pipeline * j.context }
 
-// communication is what the collective library keeps on this rank, bytes.
+// communication is what the collective library keeps on this rank, bytes. HCCL keeps two buffers of HCCL_BUFFSIZE for each
+// communicator (CANN environment variables reference, HCCL_BUFFSIZE): one of all ranks, and one of each parallel group.
 func (j *job) communication() float64 {
 	if j.ranks() <= 1 {
 		return 0
 	}
-	return communicationBytes
+	if j.device == nil || !j.device.Ascend() {
+		return communicationBytes
+	}
+	communicators := 1.0
+	for _, group := range [...]float64{j.data, j.tensor, j.pipeline, j.context, j.expert} {
+		if group > 1 {
+			communicators++
+		}
+	}
+	return communicators * 2 * j.hcclBufferMB * (1 << 20)
 }
 
 // spread is how far measured runs lie from the estimate: shares of what comes and goes, and of the whole peak. A test holds
