@@ -17,8 +17,10 @@ type jsonMode struct {
 	typo   bool // a closing bracket of the wrong kind closes all the same
 }
 
-// maxRetry is the size in bytes up to which a damaged file is read in all modes.
-const maxRetry = 1 << 20
+const (
+	maxRetry  = 1 << 18 // size in bytes up to which a damaged file is read in all modes
+	maxFaults = 500     // after so many the rest of the file is not read
+)
 
 // ParseJSON reads JSON and its relaxed forms: comments, trailing commas, HJSON. Text that is strict JSON is read as such.
 func ParseJSON(f *source.File) *Tree {
@@ -73,6 +75,7 @@ func (r *jsonReader) fault(start, end int, fix *Fix, format string, args ...any)
 	if len(r.tree.Errors) < MaxErrors {
 		r.tree.Errors = append(r.tree.Errors, Error{r.place(start, end), fmt.Sprintf(format, args...), fix})
 	}
+	r.stopped = r.stopped || r.faults >= maxFaults
 }
 
 func (r *jsonReader) strict(start, end int, fix *Fix, format string, args ...any) {
@@ -444,6 +447,9 @@ func (r *jsonReader) member(node *Node) {
 // memberValue reads the value after a colon, if there is one.
 func (r *jsonReader) memberValue(key string) *Node {
 	colon := r.pos
+	if r.stopped {
+		return r.node(Invalid, Plain, colon, colon, "")
+	}
 	r.space()
 	c := r.peek()
 	none := c == ',' || c == '}' || c == ']' || c == 0

@@ -57,6 +57,9 @@ var invisible = []string{"\u00A0", "\u200B", "\u2003", "\u202F", "\u3000", "\uFE
 
 // space passes over blanks, comments and template blocks, and gives the position behind them.
 func (r *jsonReader) space() int {
+	if r.stopped {
+		r.pos = len(r.text)
+	}
 	for r.pos < len(r.text) {
 		switch c := r.text[r.pos]; {
 		case c == ' ' || c == '\t' || c == '\n' || c == '\r':
@@ -96,9 +99,12 @@ func (r *jsonReader) space() int {
 }
 
 func (r *jsonReader) comment(end int) {
-	r.tree.Syntax |= HasComments
-	r.strict(r.pos, end, nil, "JSON has no comments")
-	r.tree.comments = append(r.tree.comments, source.Span{Start: uint32(r.pos), End: uint32(end)})
+	// After a fault the reader steps back, and may pass a comment twice
+	if n := len(r.tree.comments); n == 0 || r.tree.comments[n-1].End <= uint32(r.pos) {
+		r.tree.Syntax |= HasComments
+		r.strict(r.pos, end, nil, "JSON has no comments")
+		r.tree.comments = append(r.tree.comments, source.Span{Start: uint32(r.pos), End: uint32(end)})
+	}
 	r.pos = end
 }
 

@@ -180,7 +180,10 @@ func (r *tomlReader) blanks(lines bool) {
 			r.pos++
 		case c == '#':
 			end := r.lineEnd(r.pos)
-			r.tree.comments = append(r.tree.comments, source.Span{Start: uint32(r.pos), End: uint32(end)})
+			// After a bracket that is never closed the scanner steps back, and passes a comment twice
+			if n := len(r.tree.comments); n == 0 || r.tree.comments[n-1].End <= uint32(r.pos) {
+				r.tree.comments = append(r.tree.comments, source.Span{Start: uint32(r.pos), End: uint32(end)})
+			}
 			r.pos = end
 		case lines && (c == '\n' || c == '\r'):
 			r.pos++
@@ -278,6 +281,7 @@ func (r *tomlReader) header() (table *Node, path string, ok bool) {
 		table = existing.Value
 	case existing != nil && existing.Value.Kind == Sequence && len(existing.Value.Items) > 0:
 		table = existing.Value.Items[len(existing.Value.Items)-1].Value
+		chain = append(chain, existing.Value)
 	default:
 		table = r.table(span)
 		r.add(owner, Item{Key: last.name, KeyAt: last.at, Value: table})

@@ -121,6 +121,7 @@ func (r *tomlReader) inline(path string) *Node {
 		}
 		before := r.pos
 		r.entry(n, path, '}')
+		at := r.pos
 		r.blanks(true)
 		switch {
 		case r.pos >= len(r.text) || r.text[r.pos] == '}':
@@ -131,7 +132,7 @@ func (r *tomlReader) inline(path string) *Node {
 		default:
 			r.fault(start, start+1, nil, "this { is never closed, or a comma is missing in it")
 			n.Open = true
-			r.pos = r.lineEnd(before)
+			r.pos = max(r.lineEnd(before), at)
 		}
 		if n.Open {
 			break

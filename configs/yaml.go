@@ -181,6 +181,7 @@ func (r *yamlReader) node(y *yaml.Node, depth int) *Node {
 	if r.nodes++; r.nodes > MaxNodes || depth > MaxDepth || r.stopped {
 		r.stop(start, depth)
 		n.At, n.Open = r.place(start, start), true
+		r.reach = max(r.reach, start)
 		return n
 	}
 	before := r.nodes

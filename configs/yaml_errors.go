@@ -52,9 +52,10 @@ func (r *yamlReader) leaveOut(docs []*yaml.Node, fault *yaml.LoadError, culprit 
 			return next, again
 		}
 	}
-	r.text = kept
 	*rounds = 0
-	r.blanked = append(r.blanked, source.Span{Start: uint32(min(at, len(r.text))), End: uint32(len(r.text))})
+	lost := source.Span{Start: uint32(min(at, len(kept))), End: uint32(len(kept))}
+	r.text = blank(kept, lost)
+	r.blanked = append(r.blanked, lost)
 	return docs, fault
 }
 

@@ -2,6 +2,7 @@ package configs
 
 import (
 	"bytes"
+	"slices"
 	"sort"
 
 	"go.yaml.in/yaml/v4"
@@ -191,7 +192,13 @@ func (r *yamlReader) comments() []source.Span {
 		}
 	}
 	sort.Slice(found, func(i, j int) bool { return found[i].Start < found[j].Start })
-	return found
+	// Parts that are left out one after the other may overlap
+	end := uint32(0)
+	return slices.DeleteFunc(found, func(span source.Span) bool {
+		again := span.Start < end
+		end = max(end, span.End)
+		return again
+	})
 }
 
 // lostComments finds comments in the parts that could not be read, where only quotes on one line are sure.
