@@ -31,6 +31,7 @@ type evaluator struct {
 	holds       map[importKey]bool
 	cuts        int // how often a limit or a cycle cut something off
 	attrs       int
+	expansions  int // of parameters, inside one another
 	depth       int
 	steps       int
 }

@@ -17,14 +17,27 @@ type callSite struct {
 	call  *syntax.Call
 }
 
-// maxCallers bounds the calls that are looked at to learn what a parameter may be.
-const maxCallers = 24
+// Limits of the search for what a parameter may be: a name that is called in many places says nothing, and what callers
+// pass is followed through a few calls only.
+const (
+	maxCallers     = 24
+	maxCallerFiles = 8
+	maxExpansions  = 3
+)
 
 // Expand replaces an open parameter by what its callers pass, or by what its annotation says; any other value stays.
 func (v *View) Expand(value pyscan.Value) pyscan.Value {
 	switch value := value.(type) {
 	case *pyscan.ParamValue:
-		return v.guard(evalKey{paramKey{value.Scope, value.Index}, nil}, value.Origin, func() pyscan.Value { return v.expandParam(value) })
+		if v.eval.expansions >= maxExpansions {
+			v.eval.cuts++
+			return value
+		}
+		return v.guard(evalKey{paramKey{value.Scope, value.Index}, nil}, value.Origin, func() pyscan.Value {
+			v.eval.expansions++
+			defer func() { v.eval.expansions-- }()
+			return v.expandParam(value)
+		})
 	case *pyscan.Union:
 		open := false
 		for _, one := range value.Alternatives {
@@ -155,7 +168,10 @@ func (v *View) Callers(function *pyscan.Scope) []callSite {
 	var list []callSite
 	own := function.Module.File.Path
 	if name != "forward" && name != "__call__" && name != "<lambda>" {
-		files := append([]string{own}, v.Mentioning(own, name)...)
+		files := []string{own}
+		if elsewhere := v.Mentioning(own, name); len(elsewhere) <= maxCallerFiles {
+			files = append(files, elsewhere...)
+		}
 		for i, file := range files {
 			if i > 0 && file == own {
 				continue

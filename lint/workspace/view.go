@@ -42,6 +42,7 @@ type View struct {
 	ctx      context.Context
 	reads    map[readKey][16]byte
 	eval     evaluator
+	modules  map[string]*pyscan.Module
 	settings settings
 }
 
@@ -121,12 +122,16 @@ func (v *View) Placed(name string) { v.record(ReadPlaces, name) }
 
 // Module is the Python file of that name; nil when there is none or it cannot be read.
 func (v *View) Module(name string) *pyscan.Module {
-	v.record(ReadFacts, name)
-	file, err := v.Snapshot.File(name)
-	if err != nil || file.Kind != source.Python && file.Kind != source.Notebook {
-		return nil
+	if m, known := v.modules[name]; known { // a module is one thing for the whole life of a view
+		return m
 	}
-	return v.store.parse(file).module()
+	v.record(ReadFacts, name)
+	var m *pyscan.Module
+	if file, err := v.Snapshot.File(name); err == nil && (file.Kind == source.Python || file.Kind == source.Notebook) {
+		m = v.store.parse(file).module()
+	}
+	v.modules[name] = m
+	return m
 }
 
 // Trees are the documents of the config of that name; none when it cannot be read.

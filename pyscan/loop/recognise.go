@@ -395,7 +395,7 @@ func (b *builder) method(event *Event, name string) Kind {
 	case "multiply_grads":
 		return GradDivide
 	case "div_", "mul_":
-		if attr, ok := event.Receiver.(*syntax.Attribute); ok && attr.Attr == "grad" {
+		if path := pyscan.Path(event.Receiver); strings.HasSuffix(path, ".grad") || strings.HasSuffix(path, ".grad.data") {
 			return GradDivide
 		}
 	case "eval", "generate":

@@ -500,6 +500,9 @@ func accumulationName(name string) bool {
 		"total_tokens", "loss_scale_factor", "normalizer", "accumulate_grad_batches", "grad_acc", "global_batch_size", "virtual_batch":
 		return true
 	}
+	if strings.HasSuffix(name, "tokens") && (strings.Contains(name, "valid") || strings.Contains(name, "total") || strings.Contains(name, "num_") || strings.Contains(name, "n_") || strings.Contains(name, "global")) {
+		return true
+	}
 	return strings.Contains(name, "accum") || strings.Contains(name, "microbatch") || strings.Contains(name, "micro_batch") || strings.Contains(name, "grad_acc")
 }
 

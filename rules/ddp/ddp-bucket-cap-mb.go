@@ -111,7 +111,7 @@ func checkBuckets(pass *lint.Pass, module *pyscan.Module, call *syntax.Call) {
 	case !number:
 		pass.Reportf(at, "%s is text, not a number of MiB: DDP multiplies it by 1024 x 1024 and fails", limit).As(lint.Error)
 	case mib <= 0:
-		pass.Reportf(at, "a bucket of %s MiB holds nothing: the cap must be positive", size).As(lint.Error)
+		pass.Reportf(at, "a cap of %s MiB is no size: every parameter is all-reduced by itself, or the reducer fails", size).As(lint.Error)
 	case mib > largestCap:
 		d := pass.Reportf(at, "%s is a number of bytes, but bucket_cap_mb counts MiB: all gradients land in one bucket and nothing overlaps with backward", size).As(lint.Error)
 		if whole := mib / (1 << 20); whole == math.Trunc(whole) && whole >= 1 {

@@ -2,6 +2,7 @@ package memory
 
 import (
 	_ "embed"
+	"strings"
 
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/source"
@@ -73,7 +74,7 @@ func checkFlush(pass *lint.Pass, root, in *loop.Loop, event *loop.Event) {
 func frequency(pass *lint.Pass, in *loop.Loop, event *loop.Event) often {
 	guard := event.Guard
 	for l := in; l != nil; l = l.Outer {
-		if l.Micro != pyscan.No && (l.Node != nil || l.Framework != "") {
+		if l.Micro == pyscan.Yes || l.Framework == "caller" && stepFunction(l.Scope.Name) {
 			return guarded(pass, l, guard)
 		}
 		if l.Node != nil && stepsAround(l) {
@@ -88,6 +89,12 @@ func frequency(pass *lint.Pass, in *loop.Loop, event *loop.Event) often {
 		guard = append(guard[:len(guard):len(guard)], l.Guard...)
 	}
 	return seldom
+}
+
+// stepFunction goes by the names that functions have which somebody calls once a micro-batch.
+func stepFunction(name string) bool {
+	name = strings.ToLower(name)
+	return strings.Contains(name, "train_step") || strings.Contains(name, "training_step") || strings.Contains(name, "train_batch") || strings.Contains(name, "train_one_batch") || strings.Contains(name, "micro_step")
 }
 
 // stepsAround reports whether the loop steps the optimizer itself, around a micro-batch loop inside it.
