@@ -35,12 +35,17 @@ func (s *subject) run(pass *lint.Pass, plausible bool) {
 			rule.Loop(pass, loop)
 		}
 	}
+	if rule.Part == nil && rule.Run == nil {
+		s.fillKeys(pass)
+		return
+	}
+	parts := s.view.Parts(s.file.Path)
 	if rule.Part != nil {
-		for _, part := range s.view.Parts(s.file.Path) {
+		for _, part := range parts {
 			rule.Part(pass, part)
 		}
 	}
-	if rule.Run != nil {
+	if rule.Run != nil && len(parts) > 0 { // a run of which the file holds no part is none of its
 		for _, run := range s.view.Runs(s.file.Path) {
 			rule.Run(pass, run)
 		}

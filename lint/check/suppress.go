@@ -120,6 +120,9 @@ func covered(file *source.File, doc source.Doc, comment source.Span, whole bool)
 		span.End++
 		return span
 	}
+	if extent.Len() > 0 && (file.Kind == source.Python || file.Kind == source.Shell) {
+		extent.End = file.LineSpan(file.Line(extent.End)).End + 1 // `a; b` is one line to who comments it
+	}
 	return extent
 }
 
