@@ -301,9 +301,10 @@ func (p *parser) exprText(end int, from, to uint32) string {
 	if strings.IndexByte(text, '\r') >= 0 {
 		text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 	}
-	if strings.IndexByte(text, '#') < 0 {
+	if !holdsComment(text) {
 		return text
 	}
+	// Unlike the search, the removal takes a backslash for any other character, in CPython too.
 	var out []byte
 	var quote byte
 	comment := false
@@ -328,4 +329,23 @@ func (p *parser) exprText(end int, from, to uint32) string {
 		out = append(out, c)
 	}
 	return string(out)
+}
+
+func holdsComment(text string) bool {
+	var quote byte
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\\':
+			i++
+		case c == '"' || c == '\'':
+			if quote == 0 {
+				quote = c
+			} else if quote == c {
+				quote = 0
+			}
+		case c == '#' && quote == 0:
+			return true
+		}
+	}
+	return false
 }

@@ -38,7 +38,7 @@ type fstring struct {
 	triple     bool
 	literal    bool   // the scan is in the literal text, or in a format specification
 	inSpec     bool   // in a format specification
-	debug      bool   // an `=` was seen in the field
+	debug      bool   // an `=` was seen in the field, outside brackets
 	depth      int    // open brackets inside the f-string
 	fieldDepth int    // open fields, less one
 	exprStart  uint32 // where the text of the expression begins
@@ -322,7 +322,7 @@ again:
 				emit(kEqEq, start, pos)
 				continue
 			}
-			if n := len(lx.fstrings); n > 0 && lx.fstrings[n-1].fieldDepth >= 0 {
+			if n := len(lx.fstrings); n > 0 && lx.fstrings[n-1].depth == lx.fstrings[n-1].fieldDepth+1 {
 				lx.fstrings[n-1].debug = true
 			}
 			pos++
