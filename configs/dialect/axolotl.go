@@ -55,10 +55,12 @@ var Axolotl = &Dialect{
 	after:    axolotlAfter,
 	sections: []string{"deepspeed"},
 	files:    []string{"deepspeed"},
+	models:   []string{"base_model", "base_model_config"},
 }
 
 // axolotlBefore: batch_size counts sequences of one rank and stands in place of the accumulation.
 func axolotlBefore(r *reader) {
+	r.findsBatchSize()
 	if r.has("hatchery") { // a service trains, with adapters of its own
 		r.forget("lora.rank")
 		r.forget("sharding")

@@ -15,6 +15,9 @@ var DeepSpeed = &Dialect{
 	Loader:  configs.LoaderYAML11,
 
 	recognise: func(d doc) bool {
+		if d.format == configs.Flags || d.format == configs.Env {
+			return false // flags of that name are the program's own
+		}
 		if zero := d.node("zero_optimization"); zero != nil && (zero.Kind == configs.Mapping || isBool(zero)) {
 			return true
 		}

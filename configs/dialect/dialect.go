@@ -6,6 +6,8 @@
 package dialect
 
 import (
+	"strings"
+
 	"github.com/trainvet/trainvet/configs"
 	"github.com/trainvet/trainvet/configs/plan"
 	"github.com/trainvet/trainvet/lint/source"
@@ -35,6 +37,7 @@ type Dialect struct {
 	after     func(*reader) // what the table cannot say
 	sections  []string      // paths of mappings that are written in DeepSpeed's dialect
 	files     []string      // paths of text values that name a file with more settings
+	models    []string      // paths of text values that name a model, or a folder of one
 }
 
 // Relation says how a framework gets from its batch sizes to the number of accumulation steps.
@@ -137,6 +140,9 @@ type Reference struct {
 	Path string       // dotted path of the key
 	At   source.Place // of the key
 	File string       // as written
+
+	// Model: the value names a model, which may be a folder with this file, but is mostly the name of a published one.
+	Model bool
 }
 
 // References are the settings files that this tree names.
@@ -150,6 +156,11 @@ func (d *Dialect) References(tree *configs.Tree) []Reference {
 		}
 		if name, ok := r.constant(f).Str(); ok && name != "" {
 			found = append(found, Reference{Path: path, At: f.at, File: name})
+		}
+	}
+	for _, path := range d.models {
+		if name, ok := r.constant(r.find(path)).Str(); ok && name != "" {
+			found = append(found, Reference{Path: path, At: r.find(path).at, File: strings.TrimRight(name, "/") + "/config.json", Model: true})
 		}
 	}
 	return found

@@ -75,6 +75,9 @@ func describe(t *testing.T, name string, text []byte) []byte {
 			show(&out, file, section.Dialect, section.Tree)
 		}
 		for _, reference := range d.References(tree) {
+			if reference.Model {
+				continue
+			}
 			fmt.Fprintf(&out, "names %s at %s\n", reference.File, reference.Path)
 		}
 	}

@@ -37,6 +37,7 @@ var HFTrainingArguments = &Dialect{
 	after:    hfAfter,
 	sections: []string{"deepspeed"},
 	files:    []string{"deepspeed", "fsdp_config", "accelerate_config_file"},
+	models:   []string{"model_name_or_path", "model", "config_name"},
 }
 
 // trainingArguments are fields of TrainingArguments that other dialects do not use, or not alone.
@@ -94,6 +95,7 @@ var trlKeys = []string{
 // hfBefore settles what stands in other words than the table's.
 func hfBefore(r *reader) {
 	hfMegatron(r)
+	r.findsBatchSize()
 	if f := r.find("use_peft"); f.state == written {
 		if on, known := r.truth(f); known && !on {
 			r.derive("lora.rank", 0, "use_peft is off", f)
@@ -125,6 +127,13 @@ func hfAfter(r *reader) {
 	r.assumeOf("attention.kernel", "sdpa", "transformers where the model supports it")
 	if trl && r.find("max_length").state == absent && r.hasAny("dataset_text_field", "packing", "packing_strategy", "completion_only_loss") {
 		r.assumeOf("batch.seq_length", 1024, "TRL's SFTConfig")
+	}
+}
+
+// findsBatchSize: auto_find_batch_size halves the micro-batch until it fits.
+func (r *reader) findsBatchSize() {
+	if on, known := r.truth(r.find("auto_find_batch_size")); on || !known {
+		r.forget("batch.micro")
 	}
 }
 

@@ -19,6 +19,7 @@ var NeMo = &Dialect{
 			d.hasAny("model.tensor_model_parallel_size", "model.micro_batch_size", "model.megatron_amp_O2"))
 	},
 
+	before: func(r *reader) { r.deviceList("trainer.devices") },
 	table: []entry{
 		{field: "batch.micro", keys: paths("model.micro_batch_size", "model.train_ds.batch_size")},
 		{field: "batch.global", keys: paths("model.global_batch_size")},
@@ -124,7 +125,10 @@ var LightningCLI = &Dialect{
 			d.mapping("fit.trainer")
 	},
 
-	before: func(r *reader) { r.into("fit") },
+	before: func(r *reader) {
+		r.into("fit")
+		r.deviceList("trainer.devices")
+	},
 	table: []entry{
 		{field: "batch.micro", keys: paths("data.init_args.batch_size", "data.batch_size")},
 		{field: "batch.accumulation", keys: paths("trainer.accumulate_grad_batches"), absent: 1},
@@ -154,6 +158,19 @@ var LightningCLI = &Dialect{
 		}
 		r.lightningStrategy("trainer.strategy")
 	},
+}
+
+// deviceList counts devices that are listed one by one.
+func (r *reader) deviceList(path string) {
+	f := r.find(path)
+	if f.state != written || f.node.Kind != configs.Sequence {
+		return
+	}
+	if f.node.Open {
+		r.forget("parallel.devices_per_node")
+		return
+	}
+	r.derive("parallel.devices_per_node", len(f.node.Items), "the devices listed", f)
 }
 
 // lightningStrategy reads the strategy of Lightning's trainer, by name or as a class.

@@ -20,6 +20,7 @@ var LitGPT = &Dialect{
 			d.hasAny("checkpoint_dir", "model_name", "model_config", "out_dir", "precision")
 	},
 
+	before: func(r *reader) { r.deviceList("devices") },
 	table: []entry{
 		{field: "model.hidden", keys: paths("model_config.n_embd")},
 		{field: "model.layers", keys: paths("model_config.n_layer")},
@@ -145,7 +146,7 @@ func litgptTargets(r *reader) {
 // litgptSharding: one device runs alone; full fine-tuning and pretraining on several use FSDP and recompute every block.
 func litgptSharding(r *reader, pretrain bool) {
 	devices := r.find("devices")
-	n, ok := r.integer(devices)
+	n, ok := r.plan.Parallel.DevicesPerNode.Get()
 	nodes, hasNodes := r.plan.Parallel.Nodes.Get()
 	switch {
 	case ok && n == 1 && hasNodes && nodes == 1, devices.state == absent && !pretrain:

@@ -34,9 +34,11 @@ var LLaMAFactory = &Dialect{
 	after:    llamaFactoryAfter,
 	sections: []string{"deepspeed"},
 	files:    []string{"deepspeed", "fsdp_config"},
+	models:   []string{"model_name_or_path"},
 }
 
 func llamaFactoryBefore(r *reader) {
+	r.findsBatchSize()
 	if r.hasAny("infer_backend", "export_dir") && !r.hasAny("learning_rate", "per_device_train_batch_size", "num_train_epochs") {
 		r.trainsNothing()
 	}

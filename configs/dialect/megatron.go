@@ -23,12 +23,9 @@ var Megatron = &Dialect{
 			return d.hasAny("tensor_model_parallel_size", "pipeline_model_parallel_size", "model_parallel_size") && d.hasAny("num_layers", "micro_batch_size", "hidden_size") ||
 				d.has("num_layers") && d.has("hidden_size") && d.has("micro_batch_size")
 		}
-		for i := range d.root.Items {
-			if key := d.root.Items[i].Key; len(key) > 2 && key[:2] == "--" {
-				return true
-			}
-		}
-		return false
+		// Keys that are flags, dashes and all. Vocabularies hold such words too, but not these.
+		return d.root.Item("--num-layers") != nil || d.root.Item("--hidden-size") != nil || d.root.Item("--micro-batch-size") != nil ||
+			d.root.Item("--tensor-model-parallel-size") != nil
 	},
 
 	before: func(r *reader) { r.into("MODEL_ARGS") },

@@ -113,6 +113,7 @@ var PEFTAdapter = &Dialect{
 		{field: "lora.alpha", keys: paths("lora_alpha")},
 		{field: "lora.dropout", keys: paths("lora_dropout"), absent: 0},
 	},
+	models: []string{"base_model_name_or_path"},
 	after: func(r *reader) {
 		if kind := r.find("peft_type"); r.text(kind) == "lora" {
 			rank := entry{field: "lora.rank", keys: paths("r"), absent: 8}

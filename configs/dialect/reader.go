@@ -37,7 +37,11 @@ type reader struct {
 }
 
 func newReader(d *Dialect, tree *configs.Tree) *reader {
-	return &reader{doc: d.doc(tree), dialect: d, loader: d.loaderOf(tree), gone: map[string]bool{}}
+	r := &reader{doc: d.doc(tree), dialect: d, loader: d.loaderOf(tree), gone: map[string]bool{}}
+	if defaults := tree.Root.Item("defaults"); r.follows && defaults != nil && defaults.Value != nil && defaults.Value.Kind == configs.Sequence {
+		r.partial = true // Hydra composes the config from the files listed there
+	}
+	return r
 }
 
 // first is the first of the paths that is written, or unknown where one of them may be written elsewhere.

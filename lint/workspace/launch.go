@@ -1,12 +1,15 @@
 package workspace
 
 import (
+	"maps"
+	"path"
 	"slices"
 	"strings"
 
 	"github.com/trainvet/trainvet/configs"
 	"github.com/trainvet/trainvet/configs/dialect"
 	"github.com/trainvet/trainvet/configs/plan"
+	"github.com/trainvet/trainvet/lint/source"
 )
 
 // command is one launch command of a script.
@@ -15,6 +18,8 @@ type command struct {
 	files []string // settings files of the project that it names
 
 	laysOut bool // flags of no known dialect speak of parallel groups
+
+	written map[string][]*Part // configs that the script writes itself, by base name
 }
 
 // commands are the launch commands of a script, with the configs that the script itself writes.
@@ -28,8 +33,9 @@ func (v *View) commands(name string) []*command {
 		environment = append(environment, part)
 	}
 	var all []*command
+	written := writtenDocuments(name, script)
 	for _, c := range script.Commands {
-		command := &command{}
+		command := &command{written: maps.Clone(written)}
 		if d := programDialect(c); d != nil {
 			command.parts = append(command.parts, newPart(name, "", c.Flags, d))
 		} else if c.Flags != nil {
@@ -96,7 +102,10 @@ func (v *View) filesNamed(name string, n *configs.Node, into *command) {
 	if n == nil {
 		return
 	}
-	if n.Kind == configs.Scalar && !n.Open && isSettingsName(n.Raw) {
+	if n.Kind == configs.Scalar && isSettingsName(n.Raw) && into.written[path.Base(n.Raw)] != nil {
+		into.parts = append(into.parts, into.written[path.Base(n.Raw)]...)
+		delete(into.written, path.Base(n.Raw))
+	} else if n.Kind == configs.Scalar && !n.Open && isSettingsName(n.Raw) {
 		if file := v.resolve(name, n.Raw); file != "" && !slices.Contains(into.files, file) && len(v.documents(file)) > 0 {
 			into.files = append(into.files, file)
 		}
@@ -104,6 +113,29 @@ func (v *View) filesNamed(name string, n *configs.Node, into *command) {
 	for _, item := range n.Items {
 		v.filesNamed(name, item.Value, into)
 	}
+}
+
+// writtenDocuments are the configs that the script writes from text in itself.
+func writtenDocuments(name string, script *configs.Script) map[string][]*Part {
+	written := map[string][]*Part{}
+	for _, document := range script.Documents {
+		var trees []*configs.Tree
+		switch source.KindOf(document.Name, nil) {
+		case source.JSON:
+			trees = []*configs.Tree{configs.ParseJSON(document.File)}
+		case source.YAML:
+			trees = configs.ParseYAML(document.File)
+		case source.TOML:
+			trees = []*configs.Tree{configs.ParseTOML(document.File)}
+		}
+		for _, tree := range trees {
+			if d := dialect.Of(tree); d != nil {
+				base := path.Base(document.Name)
+				written[base] = append(written[base], newPart(name, "", tree, d))
+			}
+		}
+	}
+	return written
 }
 
 func isSettingsName(text string) bool {
