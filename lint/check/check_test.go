@@ -306,6 +306,27 @@ func TestSuppressionInConfigs(t *testing.T) {
 	}
 }
 
+// TestCache holds that a result is kept only while what was read for it stays the same, also the one of a file in which nothing
+// was looked for.
+func TestCache(t *testing.T) {
+	snapshot := workspace.NewSnapshot(linttest.FS(map[string]string{"a.py": "nothing()\n"}))
+	resolver := &check.Resolver{Snapshot: snapshot, Dir: "/", Rules: world()}
+	options := check.Options{Rules: world(), Settings: resolver, Cache: check.NewCache()}
+	for _, step := range []struct{ text, want string }{{"nothing()\n", ""}, {"alpha()\n", "a.py:1 error call-of-alpha"}, {"\nalpha()\n", "a.py:2 error call-of-alpha"}, {"nothing()\n", ""}} {
+		file, err := source.Decode("a.py", source.Python, []byte(step.text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		report, err := check.Run(context.Background(), snapshot.With(file), []check.Target{{Path: "a.py"}}, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := found(report); got != step.want {
+			t.Errorf("%q: %s, want %s", step.text, got, step.want)
+		}
+	}
+}
+
 func TestCancel(t *testing.T) {
 	snapshot := workspace.NewSnapshot(linttest.FS(map[string]string{"a.py": calls}))
 	ctx, cancel := context.WithCancel(context.Background())

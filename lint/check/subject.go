@@ -40,6 +40,9 @@ func (c *checker) subject(ctx context.Context, target Target, settings *Settings
 			return
 		}
 		view = c.snapshot.View(ctx)
+		if c.options.Cache != nil {
+			view.Placed(file.Path) // also where nothing is looked for: the text decides that
+		}
 		c.look(view, file, target.Named, settings, r)
 	}); fault != nil {
 		r.faults = append(r.faults, *fault)
@@ -56,7 +59,6 @@ func (c *checker) look(view *workspace.View, file *source.File, named bool, sett
 	if len(run) == 0 && !bytes.Contains(file.Text, []byte(Word)) {
 		return
 	}
-	view.Placed(file.Path)
 	subject := subject{view: view, file: file}
 	subject.parse()
 	var findings []Finding
