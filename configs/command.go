@@ -17,7 +17,7 @@ const CommandPath = "<command>"
 func ParseCommand(words []string) *Command {
 	text := strings.Join(words, " ")
 	f := &source.File{Path: CommandPath, Kind: source.Shell, Text: []byte(text)}
-	r := &shellReader{file: f, whole: f.Text, text: f.Text, vars: map[string]*variable{}, script: &Script{}}
+	r := newShellReader(f)
 	var fields []field
 	at := uint32(0)
 	for _, word := range words {
@@ -40,6 +40,13 @@ func ParseCommand(words []string) *Command {
 	}
 	if len(fields) == 0 {
 		return nil
+	}
+	if text, ok := shellString(fields); ok && !clusters[programName(fields[0])] {
+		r.subscript(text.word, env.Root.Items)
+		if len(r.script.Commands) == 0 {
+			return nil
+		}
+		return r.script.Commands[0]
 	}
 	c := r.launch(fields, env)
 	if c != nil {

@@ -34,7 +34,18 @@ func TestParseCommand(t *testing.T) {
   program "train.py" "train.py"
      = mapping plain "train.py"
 `},
+		{[]string{"bash", "-c", "A=1 python x.py --a 1; ls"}, `command "A=1 python x.py --a 1"
+  launcher python "python"
+     = mapping plain "python"
+  program "x.py" "x.py"
+     = mapping plain "--a 1"
+    .--a = plain "1"
+  env
+     = mapping plain "A=1"
+    .A = plain "1"
+`},
 		{[]string{"accelerate", "launch"}, ""},
+		{[]string{"bash", "-c", "f() { ls; }; f"}, ""},
 		{[]string{"ls", "-l"}, ""},
 		{nil, ""},
 		{[]string{""}, ""},

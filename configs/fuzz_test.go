@@ -216,7 +216,7 @@ func checkScript(t *testing.T, f *source.File, s *Script) {
 	}
 	for _, d := range s.Documents {
 		inside("document", d.At)
-		for _, tree := range parseKind(d.File) {
+		for _, tree := range d.Trees {
 			checkTree(t, d.File, tree)
 		}
 	}

@@ -3,6 +3,7 @@ package configs
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"regexp"
 	"sort"
 	"strings"
@@ -66,9 +67,10 @@ type Command struct {
 // Document is a file that a script writes from text in itself, such as `cat > ds.json <<EOF`. File holds the script
 // with everything but that text blanked, so that places in it are places in the script.
 type Document struct {
-	Name string // as written; "" for text that goes to a program
-	At   source.Place
-	File *source.File
+	Name  string // "" for text that goes to a program; what is not known in it stands as written
+	At    source.Place
+	File  *source.File
+	Trees []*Tree // of a config, with the values of the script's variables put in; nil for Python
 }
 
 // Comments are the spans of all comments, marker included, in file order.
@@ -85,17 +87,24 @@ func (s *Script) Extent(offset uint32) source.Span {
 
 // ParseShell reads a launch script.
 func ParseShell(f *source.File) *Script {
-	text := shellText(f.Text)
-	r := &shellReader{
-		file: f, whole: text, text: text, vars: map[string]*variable{}, funcs: map[string]*syntax.FuncDecl{}, called: map[string]bool{},
-		script: &Script{Env: emptyTree(f, Env), Directives: emptyTree(f, Env)},
-	}
+	r := newShellReader(f)
 	parsed := r.parse()
+	if parsed == nil {
+		return r.script
+	}
 	r.index(parsed)
 	r.directives(r.script.comments)
 	r.statements(parsed.Stmts)
 	r.uncalled()
 	return r.script
+}
+
+func newShellReader(f *source.File) *shellReader {
+	text := shellText(f.Text)
+	return &shellReader{
+		file: f, whole: text, text: text, vars: map[string]*variable{}, funcs: map[string]*syntax.FuncDecl{}, called: map[string]bool{},
+		script: &Script{Env: emptyTree(f, Env), Directives: emptyTree(f, Env)},
+	}
 }
 
 func emptyTree(f *source.File, format Format) *Tree {
@@ -204,21 +213,23 @@ func (r *shellReader) fillRemark(line source.Span) bool {
 	return true
 }
 
-// syntax runs the parser once.
-func (r *shellReader) syntax(recover int) (*syntax.File, error) {
+// syntax runs the parser once. While it makes up for errors it can panic on damaged text; that counts as an error.
+func (r *shellReader) syntax(mend int) (parsed *syntax.File, err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			parsed, err = nil, fmt.Errorf("the script cannot be read: %v", fault)
+		}
+	}()
 	variant := syntax.LangBash
 	if strings.HasSuffix(r.file.Path, ".zsh") {
 		variant = syntax.LangZsh
 	}
-	parser := syntax.NewParser(syntax.KeepComments(true), syntax.Variant(variant), syntax.RecoverErrors(recover))
+	parser := syntax.NewParser(syntax.KeepComments(true), syntax.Variant(variant), syntax.RecoverErrors(mend))
 	return parser.Parse(bytes.NewReader(r.text), r.file.Path)
 }
 
 // index collects comments, statements and functions.
 func (r *shellReader) index(parsed *syntax.File) {
-	if parsed == nil {
-		return
-	}
 	syntax.Walk(parsed, func(node syntax.Node) bool {
 		switch node := node.(type) {
 		case *syntax.Comment:

@@ -177,12 +177,13 @@ func (r *shellReader) documents(stmt *syntax.Stmt) {
 		return
 	}
 	var body source.Span
-	name := ""
+	name, fixed := "", true
 	for _, redirect := range stmt.Redirs {
 		switch redirect.Op {
 		case syntax.Hdoc, syntax.DashHdoc:
 			if redirect.Hdoc != nil {
 				body = r.hereDocument(redirect)
+				fixed = strings.ContainsAny(r.source(r.span(redirect.Word)), `'"\`)
 			}
 		case syntax.RdrOut, syntax.RdrClob, syntax.RdrAll:
 			name = r.expandOne(redirect.Word).text()
@@ -222,8 +223,68 @@ func (r *shellReader) documents(stmt *syntax.Stmt) {
 	text := bytes.Clone(r.file.Text)
 	fill(text, source.Span{Start: 0, End: body.Start}, ' ')
 	fill(text, source.Span{Start: body.End, End: uint32(len(text))}, ' ')
-	r.script.Documents = append(r.script.Documents, &Document{Name: name, At: r.file.At(body),
-		File: &source.File{Path: r.file.Path, Kind: kind, Text: text, Segments: r.file.Segments, Latin1: r.file.Latin1, Raw: r.file.Raw}})
+	file := &source.File{Path: r.file.Path, Kind: kind, Text: text, Segments: r.file.Segments, Latin1: r.file.Latin1, Raw: r.file.Raw}
+	doc := &Document{Name: name, At: r.file.At(body), File: file}
+	switch kind {
+	case source.JSON:
+		doc.Trees = []*Tree{ParseJSON(file)}
+	case source.YAML:
+		doc.Trees = ParseYAML(file)
+	case source.TOML:
+		doc.Trees = []*Tree{ParseTOML(file)}
+	}
+	if !fixed {
+		for _, tree := range doc.Trees {
+			r.fillIn(tree)
+		}
+	}
+	r.script.Documents = append(r.script.Documents, doc)
+}
+
+// embedded is a variable in the text of a here-document.
+var embedded = regexp.MustCompile(`\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})`)
+
+// fillIn puts the values of variables into a document. One that is a whole value keeps both places, as elsewhere.
+func (r *shellReader) fillIn(tree *Tree) {
+	left := false
+	var visit func(*Node)
+	visit = func(n *Node) {
+		for i := range n.Items {
+			visit(n.Items[i].Value)
+		}
+		if n.Kind != Scalar || !n.Open {
+			left = left || n.Open
+			return
+		}
+		known := true
+		var only *variable
+		text := embedded.ReplaceAllStringFunc(n.Raw, func(use string) string {
+			v := r.vars[strings.Trim(use, "${}")]
+			if v == nil || v.unknown || v.array || v.fields[0].open() {
+				known = false
+				return use
+			}
+			if use == n.Raw {
+				only = v
+			}
+			return v.whole()
+		})
+		if !known || text == n.Raw {
+			left = true
+			return
+		}
+		if only != nil {
+			n.Via, n.At = n.At, r.file.At(only.at)
+		}
+		n.Raw, n.Open = text, false
+		if n.Style == Unquoted && (jsonWord.FindString(text) == text || jsonNumber.FindString(text) == text) {
+			n.Style = Plain
+		}
+	}
+	if tree.Root != nil {
+		visit(tree.Root)
+	}
+	tree.Template = tree.Template && left
 }
 
 // hereDocument is the span of the lines of a here-document, without its last delimiter.

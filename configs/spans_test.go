@@ -38,7 +38,7 @@ func show(f *source.File, t *Tree) string {
 	var visit func(path string, n *Node)
 	visit = func(path string, n *Node) {
 		use := ""
-		if t.Format == Flags || t.Format == Env {
+		if t.Format != YAML {
 			use = via(f, n.Via)
 		}
 		fmt.Fprintf(&out, "%s = %s%s%s\n", path, describe(f, n), openMark(n), use)
@@ -90,7 +90,7 @@ func showScript(f *source.File, s *Script) string {
 	section("directives", s.Directives)
 	for _, d := range s.Documents {
 		fmt.Fprintf(&out, "document %q %s %q\n", d.Name, d.File.Kind, short(f.Slice(d.At.Span)))
-		for _, tree := range parseKind(d.File) {
+		for _, tree := range d.Trees {
 			out.WriteString(indent(show(f, tree)))
 		}
 	}

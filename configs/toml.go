@@ -70,8 +70,7 @@ func (r *tomlReader) judge() {
 		}
 	}
 	for range maxTOMLRounds {
-		var into map[string]any
-		_, err := toml.Decode(string(text), &into)
+		err := decodeTOML(string(text))
 		if err == nil {
 			return
 		}
@@ -96,6 +95,18 @@ func (r *tomlReader) judge() {
 		}
 		text = blank(text, span)
 	}
+}
+
+// decodeTOML is the library's judgement. A panic of it counts as an error.
+func decodeTOML(text string) (err error) {
+	defer func() {
+		if broken := recover(); broken != nil {
+			err = fmt.Errorf("the file cannot be read: %v", broken)
+		}
+	}()
+	var into map[string]any
+	_, err = toml.Decode(text, &into)
+	return err
 }
 
 // statementAt is the entry or header that holds an offset, or the last before it on the same line.
@@ -228,12 +239,10 @@ func (r *tomlReader) key() []part {
 	}
 }
 
+// join adds the names to a path, each behind a NUL.
 func join(path string, parts []part) string {
 	for _, p := range parts {
-		if path != "" {
-			path += "\x00"
-		}
-		path += p.name
+		path += "\x00" + p.name
 	}
 	return path
 }
@@ -262,7 +271,7 @@ func (r *tomlReader) header() (table *Node, path string, ok bool) {
 		r.pos += len(closer)
 	}
 	span := source.Span{Start: uint32(start), End: uint32(r.pos)}
-	r.keys = append(r.keys, join("", parts))
+	r.keys = append(r.keys, join("", parts)[1:])
 	last := parts[len(parts)-1]
 	chain := r.descend(r.root, parts[:len(parts)-1])
 	owner := chain[len(chain)-1]
@@ -365,7 +374,7 @@ func (r *tomlReader) entry(table *Node, path string, end byte) {
 		return
 	}
 	full := join(path, parts)
-	r.keys = append(r.keys, full)
+	r.keys = append(r.keys, full[1:])
 	last := parts[len(parts)-1]
 	chain := r.descend(table, parts[:len(parts)-1])
 	var value *Node

@@ -277,7 +277,7 @@ func (r *tomlReader) multiline(triple string) string {
 	if size := newline(r.text, body); size > 0 {
 		body += size
 	}
-	return r.unescape(body, max(end, body), triple[0] == '"', true)
+	return strings.ReplaceAll(r.unescape(body, max(end, body), triple[0] == '"', true), "\r\n", "\n")
 }
 
 // newline is the length of the line break of TOML at an offset, or 0.

@@ -97,8 +97,13 @@ func (r *yamlReader) offset(line, column int) int {
 	return at
 }
 
-// parse runs the library once over the text.
+// parse runs the library once over the text. A panic of it counts as a fault.
 func (r *yamlReader) parse() (docs []*yaml.Node, fault *yaml.LoadError) {
+	defer func() {
+		if broken := recover(); broken != nil {
+			fault = &yaml.LoadError{Message: fmt.Sprintf("the document cannot be read: %v", broken)}
+		}
+	}()
 	r.last.line = 0
 	loader, err := yaml.NewLoader(bytes.NewReader(r.text))
 	for err == nil {
@@ -190,7 +195,7 @@ func (r *yamlReader) node(y *yaml.Node, depth int) *Node {
 		r.scalar(n, y, start)
 	case yaml.SequenceNode:
 		n.Kind = Sequence
-		start = r.properties(start)
+		start = r.properties(start, y.Anchor, false)
 		for _, child := range y.Content {
 			n.Items = append(n.Items, Item{Value: r.node(child, depth+1)})
 		}
@@ -198,7 +203,7 @@ func (r *yamlReader) node(y *yaml.Node, depth int) *Node {
 	case yaml.MappingNode:
 		n.Kind = Mapping
 		if y.Style&yaml.FlowStyle != 0 || len(y.Content) == 0 {
-			start = r.properties(start)
+			start = r.properties(start, y.Anchor, false)
 		} else {
 			start = r.offset(y.Content[0].Line, y.Content[0].Column)
 		}
@@ -320,7 +325,7 @@ func (r *yamlReader) scalar(n *Node, y *yaml.Node, start int) {
 	if start+1 < len(r.text) && r.text[start] == '!' && isBlankAt(r.text, start+1) > 0 {
 		n.Tag = "!" // text, whatever it looks like
 	}
-	start = r.properties(start)
+	start = r.properties(start, y.Anchor, y.Value == "" && y.Style&^yaml.TaggedStyle == 0)
 	end, body := start, start
 	switch {
 	case y.Style&yaml.DoubleQuotedStyle != 0:

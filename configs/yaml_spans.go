@@ -44,7 +44,7 @@ func (r *yamlReader) commentMayBegin(i int) bool {
 }
 
 // properties passes over the anchor and the tag before the content of a node. Without content it stops behind them.
-func (r *yamlReader) properties(i int) int {
+func (r *yamlReader) properties(i int, anchor string, empty bool) int {
 	for i < len(r.text) && (r.text[i] == '&' || r.text[i] == '!') {
 		end := i
 		if bytes.HasPrefix(r.text[i:], []byte("!<")) {
@@ -52,11 +52,14 @@ func (r *yamlReader) properties(i int) int {
 				end = i + closing + 1
 			}
 		}
-		for end < len(r.text) && isBlankAt(r.text, end) == 0 && bytes.IndexByte([]byte(",[]{}"), r.text[end]) < 0 {
+		if anchor != "" && bytes.HasPrefix(r.text[i:], []byte("&"+anchor)) {
+			end = i + 1 + len(anchor)
+		}
+		for end < len(r.text) && r.text[i] == '!' && isBlankAt(r.text, end) == 0 && bytes.IndexByte([]byte(",[]{}"), r.text[end]) < 0 {
 			end++
 		}
 		next := r.skipBlank(end)
-		if next == end || next == len(r.text) || bytes.IndexByte([]byte(",]}"), r.text[next]) >= 0 {
+		if next == end || next == len(r.text) || empty && r.text[next] != '&' && r.text[next] != '!' {
 			return end
 		}
 		i = next
