@@ -7,6 +7,7 @@ import (
 	"github.com/trainvet/trainvet/lint/source"
 	"github.com/trainvet/trainvet/lint/workspace"
 	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/syntax"
 )
 
 //go:embed checkpoint-embedding.md
@@ -130,6 +131,9 @@ func firstLookup(pass *lint.Pass, f *pyscan.Func, depth int) (embedded, bool) {
 func otherGradient(pass *lint.Pass, c *workspace.Checkpoint, reads int) pyscan.Truth {
 	answer := pyscan.No
 	for i, input := range c.Inputs {
+		if _, star := input.(*syntax.Starred); star {
+			return pyscan.Maybe
+		}
 		if i != reads {
 			answer = answer.Or(pass.RequiresGrad(c.Scope, c.Frame, input))
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/source"
+	"github.com/trainvet/trainvet/lint/workspace"
 	"github.com/trainvet/trainvet/pyscan"
 	"github.com/trainvet/trainvet/pyscan/loop"
 	"github.com/trainvet/trainvet/pyscan/syntax"
@@ -46,7 +47,7 @@ const (
 
 func checkFlush(pass *lint.Pass, root, in *loop.Loop, event *loop.Event) {
 	rate := frequency(pass, in, event)
-	if rate == seldom || phased(root, in) {
+	if rate == seldom || phased(root, in) || !trains(root) {
 		return
 	}
 	at := event.At
@@ -143,13 +144,36 @@ func period(pass *lint.Pass, c *loop.Cond) (int64, bool) {
 // memory from one to the other.
 func phased(root, in *loop.Loop) bool {
 	for _, l := range []*loop.Loop{root, in} {
-		for _, e := range l.Deep(loop.Evaluate) {
-			if attr, ok := e.Call.Func.(*syntax.Attribute); ok && attr.Attr == "generate" {
-				return true
+		found := false
+		inspect(l, func(n syntax.Node) bool {
+			if call, ok := n.(*syntax.Call); ok {
+				name := strings.ToLower(workspace.Leaf(call.Func))
+				found = found || strings.Contains(name, "generat") || strings.Contains(name, "rollout")
 			}
+			return !found
+		})
+		if found {
+			return true
 		}
 	}
 	return false
+}
+
+// inspect walks the text of a loop, or of the function where the loop has no statement of its own.
+func inspect(l *loop.Loop, visit func(syntax.Node) bool) {
+	if l.Node != nil {
+		syntax.Inspect(l.Node, visit)
+		return
+	}
+	for _, stmt := range l.Scope.Body() {
+		syntax.Inspect(stmt, visit)
+	}
+}
+
+// trains reports whether an optimizer is stepped in the loop, around it, or by the framework that runs it: a benchmark that
+// times backward does not.
+func trains(root *loop.Loop) bool {
+	return root.Framework != "" || len(root.Function().Deep(loop.Step)) > 0
 }
 
 // fixDelete removes the statement, unless it stands alone in its block.
