@@ -311,7 +311,15 @@ func (lx *lexer) unterminated(start, pos int, flags uint8) int {
 		return pos
 	}
 	lx.fault(start, start+1, "%s", what)
+	lx.noteQuote(start)
 	return max(lx.trimClosers(start, pos), start+1)
+}
+
+// noteQuote keeps the place of the first string on one line without end; its prefix may stand before the quote.
+func (lx *lexer) noteQuote(start int) {
+	if lx.faults.quote < 0 {
+		lx.faults.quote = start + strings.IndexAny(lx.text[start:], `"'`)
+	}
 }
 
 // trimClosers gives pos, the end of a line, without the brackets, commas and colons before it: they more likely close what is
@@ -481,6 +489,7 @@ func (lx *lexer) middle(pos int) int {
 				lx.fault(pos, pos, "f-string: newlines are not allowed in format specifiers for single quoted f-strings")
 			} else {
 				lx.fault(int(f.start), int(f.start)+1, "unterminated f-string literal")
+				lx.noteQuote(int(f.start))
 			}
 			pos = lx.trimClosers(start, pos)
 			piece(pos)

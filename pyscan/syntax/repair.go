@@ -18,7 +18,7 @@ const (
 	maxRepairs   = 3       // characters put into one file
 	maxTrials    = 40      // places tried for each of them
 	trialBytes   = 2 << 20 // bytes parsed in trials whatever the size of the file
-	trialsBySize = 6       // or as many times the file's size, if that is more
+	trialsBySize = 12      // or as many times the file's size, if that is more
 )
 
 // patch is a character put into a text.
@@ -44,9 +44,10 @@ type attempt struct {
 type faults struct {
 	triple    int // the opening quotes of a string in three quotes that has no end
 	unmatched int // a closing bracket that closes nothing
+	quote     int // the quote of a string on one line that has no end
 }
 
-var noFaults = faults{triple: -1, unmatched: -1}
+var noFaults = faults{triple: -1, unmatched: -1, quote: -1}
 
 // parse makes the tree of the patched text.
 func (a *attempt) parse() {
@@ -104,6 +105,9 @@ func (a *attempt) candidates() []patch {
 	for _, quote := range []byte(`"'`) {
 		list = a.tripleCandidates(list, quote)
 	}
+	if a.faults.quote >= 0 {
+		list = a.quoteCandidates(list)
+	}
 	if a.faults.unmatched >= 0 {
 		list = a.openerCandidates(list)
 	}
@@ -157,6 +161,32 @@ func tripleRank(s string, i int) int {
 		return 1
 	}
 	return 2
+}
+
+// quoteCandidates are the places on the line of a string without end where a quote like its own may have been: around words, and
+// first where strings usually start and end. What the lexer took for strings on that line may be what is between them.
+func (a *attempt) quoteCandidates(list []patch) []patch {
+	s := a.text
+	quote := s[a.faults.quote]
+	lx := lexer{text: s, size: a.size}
+	start := lx.lineStart(a.faults.quote)
+	_, start = lx.indentOf(start)
+	for i := start; i <= a.size && i < start+maxLook; i++ {
+		end := s[i] == '\n' || s[i] == '\r' || i == a.size
+		before, after := s[max(i-1, 0)], s[i]
+		switch {
+		case i > start && strings.IndexByte("([{,=: ", before) >= 0 && classOf[after]&cIdent != 0:
+			list = append(list, patch{i, quote, 0})
+		case i > start && (end || strings.IndexByte(")]},:", after) >= 0) && strings.IndexByte("([{ ", before) < 0:
+			list = append(list, patch{i, quote, 0})
+		case i > start && (classOf[before]^classOf[after])&cIdent != 0, end, before == ' ' && after != ' ':
+			list = append(list, patch{i, quote, 1})
+		}
+		if end {
+			break
+		}
+	}
+	return list
 }
 
 // maxOpenerLines is how many lines before a closing bracket its opening one is looked for.
@@ -304,9 +334,21 @@ func (a *attempt) finish(f *File) {
 	}
 	for i, p := range a.patches {
 		at := (&attempt{patches: a.patches[:i]}).place(uint32(p.at))
-		f.Errors = append(f.Errors, SyntaxError{source.Span{Start: at, End: at}, fmt.Sprintf("a %c seems to be missing here", p.char)})
+		f.Errors = append(f.Errors, SyntaxError{source.Span{Start: at, End: at}, missingMessage(p.char)})
 	}
 	slices.SortStableFunc(f.Errors, func(a, b SyntaxError) int { return int(a.At.Start) - int(b.At.Start) })
+}
+
+func missingMessage(char byte) string {
+	switch char {
+	case '(':
+		return "unmatched ')'; a '(' seems to be missing here"
+	case '[':
+		return "unmatched ']'; a '[' seems to be missing here"
+	case '{':
+		return "unmatched '}'; a '{' seems to be missing here"
+	}
+	return fmt.Sprintf("unterminated string literal; a %c seems to be missing here", char)
 }
 
 // move puts a node and everything below it at its place in the real text.
