@@ -310,8 +310,9 @@ func TestSuppressionInConfigs(t *testing.T) {
 // was looked for.
 func TestCache(t *testing.T) {
 	snapshot := workspace.NewSnapshot(linttest.FS(map[string]string{"a.py": "nothing()\n"}))
-	resolver := &check.Resolver{Snapshot: snapshot, Dir: "/", Rules: world()}
-	options := check.Options{Rules: world(), Settings: resolver, Cache: check.NewCache()}
+	rules := world()
+	resolver := &check.Resolver{Snapshot: snapshot, Dir: "/", Rules: rules}
+	options := check.Options{Rules: rules, Settings: resolver, Cache: check.NewCache()}
 	for _, step := range []struct{ text, want string }{{"nothing()\n", ""}, {"alpha()\n", "a.py:1 error call-of-alpha"}, {"\nalpha()\n", "a.py:2 error call-of-alpha"}, {"nothing()\n", ""}} {
 		file, err := source.Decode("a.py", source.Python, []byte(step.text))
 		if err != nil {
