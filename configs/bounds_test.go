@@ -43,6 +43,7 @@ func TestBounds(t *testing.T) {
 		{"block.yaml", deepBlock(400), "nested deeper"},
 		{"bomb.yaml", bomb.String(), "repeated by aliases"},
 		{"merges.yaml", merges.String(), "repeated by aliases"},
+		{"large.yaml", "a: 1\n" + strings.Repeat("#", maxYAML), "larger than"},
 		{"self.yaml", "a: &a [*a]\n", "contains itself"},
 		{"faults.yaml", strings.Repeat("a: b: c\n", 300), "second colon"},
 		{"long.yaml", "a: " + strings.Repeat("b: c ", 20000) + "\n", ""},

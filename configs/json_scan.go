@@ -300,31 +300,70 @@ func (r *jsonReader) skipWord() int {
 	return r.pos
 }
 
-var (
-	jsonNumber    = regexp.MustCompile(`^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?`)
-	jsonWord      = regexp.MustCompile(`^(?:true|false|null)\b`)
-	jsonNonFinite = regexp.MustCompile(`^(?:NaN|-?Infinity)\b`)
-)
-
 // literalEnd is the end of the number, true, false or null at an offset when nothing else stands before the next
 // delimiter, else the offset. NaN and the infinities count: json.load takes them.
 func (r *jsonReader) literalEnd(start int) int {
 	rest := r.text[start:]
-	for _, form := range [...]*regexp.Regexp{jsonNumber, jsonWord, jsonNonFinite} {
-		match := form.Find(rest)
-		if match == nil {
-			continue
-		}
-		end := start + len(match)
-		next := end
-		for next < len(r.text) && (r.text[next] == ' ' || r.text[next] == '\t') {
-			next++
-		}
-		if r.isDelimiter(next) || r.cut && next < len(r.text) && (next > end || r.text[next] == '"') {
-			return end
+	end := start + numberLength(rest)
+	if end == start {
+		for _, word := range [...]string{"true", "false", "null", "NaN", "Infinity", "-Infinity"} {
+			if bytes.HasPrefix(rest, []byte(word)) {
+				end = start + len(word)
+			}
 		}
 	}
+	if end == start {
+		return start
+	}
+	next := end
+	for next < len(r.text) && (r.text[next] == ' ' || r.text[next] == '\t') {
+		next++
+	}
+	if r.isDelimiter(next) || r.cut && next < len(r.text) && (next > end || r.text[next] == '"') {
+		return end
+	}
 	return start
+}
+
+// numberLength is the length of the JSON number that text begins with, or 0.
+func numberLength(text []byte) int {
+	i := 0
+	digits := func() int {
+		from := i
+		for i < len(text) && text[i] >= '0' && text[i] <= '9' {
+			i++
+		}
+		return i - from
+	}
+	if i < len(text) && text[i] == '-' {
+		i++
+	}
+	if i < len(text) && text[i] == '0' {
+		i++
+	} else if digits() == 0 {
+		return 0
+	}
+	whole := i
+	if i < len(text) && text[i] == '.' {
+		if i++; digits() == 0 {
+			return whole
+		}
+		whole = i
+	}
+	if i < len(text) && (text[i] == 'e' || text[i] == 'E') {
+		if i++; i < len(text) && (text[i] == '-' || text[i] == '+') {
+			i++
+		}
+		if digits() == 0 {
+			return whole
+		}
+	}
+	return i
+}
+
+// isLiteral reports whether text as a whole is a number, true, false or null.
+func isLiteral(text string) bool {
+	return text == "true" || text == "false" || text == "null" || text != "" && numberLength([]byte(text)) == len(text)
 }
 
 // plain reads a value without quotes.
@@ -332,7 +371,7 @@ func (r *jsonReader) plain() *Node {
 	start := r.pos
 	if end := r.literalEnd(start); end > start {
 		r.pos = end
-		if jsonNonFinite.Match(r.text[start:end]) {
+		if !isLiteral(string(r.text[start:end])) {
 			r.tree.Syntax |= HasNonFinite
 		}
 		return r.node(Scalar, Plain, start, end, string(r.text[start:end]))
@@ -439,7 +478,7 @@ func describeWord(word string) (message, text string) {
 	if strings.HasSuffix(clean, ".") {
 		clean += "0"
 	}
-	if match := jsonNumber.FindString(clean); match != "" && match == clean {
+	if clean != "" && numberLength([]byte(clean)) == len(clean) {
 		return clip([]byte(word)) + " is not a JSON number; write " + clean, clean
 	}
 	if wrongWord.MatchString(word) && strings.ContainsAny(word[:min(2, len(word))], "0123456789") {

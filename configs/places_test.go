@@ -8,6 +8,12 @@ import (
 	"github.com/trainvet/trainvet/lint/source"
 )
 
+// Comments and extents are all that suppression needs.
+var (
+	_ source.Doc = (*Tree)(nil)
+	_ source.Doc = (*Script)(nil)
+)
+
 func parseOne(name, text string) (*source.File, *Tree) {
 	f := &source.File{Path: name, Kind: source.KindOf(name, nil), Text: []byte(text)}
 	return f, parseKind(f)[0]

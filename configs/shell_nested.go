@@ -277,7 +277,7 @@ func (r *shellReader) fillIn(tree *Tree) {
 			n.Via, n.At = n.At, r.file.At(only.at)
 		}
 		n.Raw, n.Open = text, false
-		if n.Style == Unquoted && (jsonWord.FindString(text) == text || jsonNumber.FindString(text) == text) {
+		if n.Style == Unquoted && isLiteral(text) {
 			n.Style = Plain
 		}
 	}

@@ -103,8 +103,8 @@ const (
 // Tree is a parsed document. A file with several YAML documents gives several trees.
 //
 // Errors are faults for every loader of the format. For JSON that includes the most lenient one, HJSON, and what HJSON
-// takes but nobody can have meant (`"enabled": True,` is the text `True,` there). StrictErrors are what only a strict
-// JSON loader, such as Python's json.load, refuses; a loader that refuses Errors refuses those as well.
+// takes but nobody can have meant (`"enabled": True,` is the text `True,` there). StrictErrors are what HJSON takes and a
+// strict loader, such as Python's json.load, refuses; that one refuses a file with either.
 type Tree struct {
 	Format       Format
 	Syntax       Syntax

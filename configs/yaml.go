@@ -19,11 +19,18 @@ import (
 // The value of an alias is the value it stands for: At is where that is written, Via where the alias stands. What a
 // merge key (<<) brings in precedes the written keys, as Items with Merge set.
 func ParseYAML(f *source.File) []*Tree {
+	if len(f.Text) > maxYAML {
+		at := f.At(f.LineSpan(0))
+		return []*Tree{{Format: YAML, Errors: []Error{{At: at, Message: fmt.Sprintf("larger than %d MB; not read", maxYAML>>20)}}}}
+	}
 	r := &yamlReader{file: f, text: f.Text, made: map[*yaml.Node]*Node{}, sizes: map[*Node]int{}}
 	r.indexLines()
 	r.load()
 	return r.convert()
 }
+
+// maxYAML is the size in bytes up to which a YAML file is read: the library needs some 150 times as much memory.
+const maxYAML = 8 << 20
 
 type yamlReader struct {
 	file    *source.File
