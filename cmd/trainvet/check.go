@@ -50,6 +50,7 @@ func (a *app) check() *cobra.Command {
 	flags.StringSliceVar(&f.settings.Exclude, "exclude", nil, "patterns of files to leave out, as in a .gitignore")
 	flags.StringVar(&f.settings.Config, "config", "", "settings `FILE` that holds everywhere")
 	flags.BoolVar(&f.settings.Isolated, "isolated", false, "read no settings file")
+	flags.BoolVar(&f.settings.Tests, "tests", false, "check files in folders of tests and fixtures too, not only those named")
 	flags.StringVar(&f.stdinFilename, "stdin-filename", "", "the name of the text on stdin, for the path -")
 	f.facts.add(flags)
 	flags.BoolVar(&f.fix, "fix", false, "apply safe fixes, and report what is left")

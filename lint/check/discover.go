@@ -16,6 +16,7 @@ import (
 type Target struct {
 	Path  string
 	Named bool // on the command line itself, not met on a walk
+	Test  bool // met on a walk, among tests: mistakes there are made on purpose, or train nothing
 }
 
 // Problem is an input that could not be read.
@@ -35,6 +36,7 @@ func Discover(names []string, settings *Resolver) ([]Target, []Problem) {
 		case err != nil:
 			walk.problem(name, err)
 		case info.IsDir():
+			walk.root = name
 			walk.folder(name, absolute, ignoredAbove(absolute, settings.Dir))
 		case !info.Mode().IsRegular():
 			walk.problem(name, errors.New("is a FIFO, device or socket, not a file"))
@@ -54,6 +56,7 @@ func (r *Resolver) Excludes(name string) bool {
 type walker struct {
 	settings *Resolver
 	every    bool // files of any kind, for tests
+	root     string
 	targets  []Target
 	problems []Problem
 	seen     map[string]int
@@ -104,9 +107,22 @@ func (w *walker) folder(shown, absolute string, above []patterns) {
 				w.folder(name, full, ignored)
 			}
 		case w.every || isWalked(kindOnDisk(name)) && !w.settings.Excludes(full):
-			w.add(Target{Path: name})
+			w.add(Target{Path: name, Test: isTest(strings.TrimPrefix(name, w.root+"/"))})
 		}
 	}
+}
+
+// isTest goes by the names that pytest, unittest and people give: a folder tests, test or fixtures, test_x.py, x_test.py and
+// conftest.py. The name is relative to the folder that was to be checked, so that tests can be checked by naming theirs.
+func isTest(name string) bool {
+	folder, base := path.Split(name)
+	for part := range strings.SplitSeq(folder, "/") {
+		switch strings.ToLower(part) {
+		case "tests", "test", "unit_tests", "unittests", "fixtures", "test_fixtures":
+			return true
+		}
+	}
+	return strings.HasSuffix(base, ".py") && (strings.HasPrefix(base, "test_") || strings.HasSuffix(base, "_test.py") || base == "conftest.py")
 }
 
 // isWalked holds for the kinds of files that are looked for. Notebooks are left out until their cells are read as text.

@@ -24,6 +24,7 @@ type Settings struct {
 	FailOn                       Threshold
 	Baseline                     string // absolute name of the file, or ""
 	RequireReason                bool
+	Tests                        bool // check what lies among tests as well
 	PerFile                      []PerFileIgnore
 	Severity                     map[string]lint.Severity
 	Run                          plan.Plan         // facts that no file holds
@@ -116,6 +117,7 @@ type Resolver struct {
 type Flags struct {
 	Config                                string // the one settings file that holds everywhere
 	Isolated                              bool   // no settings file holds
+	Tests                                 bool   // check what lies among tests as well
 	Select, ExtendSelect, Ignore, Exclude []string
 	FailOn                                Threshold
 	Run                                   plan.Plan
@@ -271,6 +273,7 @@ func (r *Resolver) load(name string, inside []string) *Settings {
 // finish applies the flags and works out which rules are on.
 func (r *Resolver) finish(s *Settings) *Settings {
 	done := *s
+	done.Tests = done.Tests || r.Flags.Tests
 	if r.Flags.FailOn != FailOnDefault {
 		done.FailOn = r.Flags.FailOn
 	}

@@ -86,6 +86,7 @@ func (r *settingsReader) root(table *configs.Node) {
 				s.Baseline = path.Join(s.Folder, name)
 			}
 		},
+		"tests":          func(n *configs.Node) { s.Tests, _ = r.truth(n) },
 		"require-reason": func(n *configs.Node) { s.RequireReason, _ = r.truth(n) },
 		"rules-version": func(n *configs.Node) {
 			if version, ok := r.text(n); ok {

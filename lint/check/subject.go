@@ -43,7 +43,7 @@ func (c *checker) subject(ctx context.Context, target Target, settings *Settings
 		if c.options.Cache != nil {
 			view.Placed(file.Path) // also where nothing is looked for: the text decides that
 		}
-		c.look(view, file, target.Named, settings, r)
+		c.look(view, file, target, settings, r)
 	}); fault != nil {
 		r.faults = append(r.faults, *fault)
 	}
@@ -54,8 +54,9 @@ func (c *checker) subject(ctx context.Context, target Target, settings *Settings
 }
 
 // look runs the rules that have something to look for in the file, and passes the findings down the line.
-func (c *checker) look(view *workspace.View, file *source.File, named bool, settings *Settings, r *result) {
-	run, relevant := c.chosen(file, named, settings)
+func (c *checker) look(view *workspace.View, file *source.File, target Target, settings *Settings, r *result) {
+	named := target.Named
+	run, relevant := c.chosen(file, target, settings)
 	if len(run) == 0 && !bytes.Contains(file.Text, []byte(Word)) {
 		return
 	}
@@ -98,11 +99,11 @@ func (c *checker) look(view *workspace.View, file *source.File, named bool, sett
 
 // chosen gives the rules that are on and have one of their words in the file. Relevant are those that have a word, also where
 // the prefilter is off.
-func (c *checker) chosen(file *source.File, named bool, settings *Settings) (run []*lint.Rule, relevant map[*lint.Rule]bool) {
+func (c *checker) chosen(file *source.File, target Target, settings *Settings) (run []*lint.Rule, relevant map[*lint.Rule]bool) {
 	found := c.words.in(file.Text)
 	relevant = map[*lint.Rule]bool{}
 	for i, rule := range c.options.Rules {
-		if !settings.selected[rule] {
+		if !settings.selected[rule] || target.Test && !settings.Tests && !ofEngine(rule) {
 			continue
 		}
 		has := c.needs[i] == nil
@@ -110,11 +111,16 @@ func (c *checker) chosen(file *source.File, named bool, settings *Settings) (run
 			has = has || found[word]
 		}
 		relevant[rule] = has
-		if has || c.options.NoPrefilter || named && rule.Name == syntaxError {
+		if has || c.options.NoPrefilter || target.Named && rule.Name == syntaxError {
 			run = append(run, rule)
 		}
 	}
 	return run, relevant
+}
+
+// ofEngine holds for the rules that the engine itself reports: they are about the text, not about training.
+func ofEngine(rule *lint.Rule) bool {
+	return rule.Module == nil && rule.Loop == nil && rule.Part == nil && rule.Run == nil
 }
 
 // perFile takes out the findings that [per-file-ignores] names.
