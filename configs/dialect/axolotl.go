@@ -97,6 +97,8 @@ func axolotlAfter(r *reader) {
 	r.adapterAutocast()
 	if f := r.find("fsdp_config.activation_checkpointing"); f.state == absent && r.find("fsdp").state == absent && r.find("fsdp_config").state == absent && r.find("deepspeed").state == absent {
 		r.assumeOf("sharding", "ddp", "no fsdp and no deepspeed")
+		r.assumeOf("offload.optimizer", "none", "no fsdp and no deepspeed")
+		r.assumeOf("offload.param", "none", "no fsdp and no deepspeed")
 	} else {
 		r.hfSharding()
 	}

@@ -18,6 +18,10 @@ var HFTrainingArguments = &Dialect{
 	Loader:  configs.LoaderYAML11,
 
 	recognise: func(d doc) bool {
+		// Scripts without the Trainer borrow some of its flags, but count their warm-up in num_warmup_steps.
+		if d.format == configs.Flags && d.hasAny("num_warmup_steps", "with_tracking", "lora_dim", "train_batch_size", "max_train_steps") {
+			return false
+		}
 		return d.hasAny("per_device_train_batch_size", "num_train_epochs", "lr_scheduler_type") &&
 			d.count(trainingArguments...) >= 3 &&
 			!d.hasAny("base_model", "finetuning_type", "cutoff_len", "template") &&
@@ -85,6 +89,9 @@ var hfOptimizers = map[string]string{
 	"paged_lion": "lion", "muon": "muon",
 }
 
+// swiftKeys are arguments that only ms-swift has.
+var swiftKeys = []string{"tuner_type", "train_type", "sft_type", "rlhf_type", "split_dataset_ratio", "lora_rank", "quant_bits"}
+
 // trlKeys are arguments that only TRL's configs have; their presence means TRL's defaults.
 var trlKeys = []string{
 	"dataset_text_field", "packing", "packing_strategy", "padding_free", "completion_only_loss", "assistant_only_loss", "beta",
@@ -104,25 +111,29 @@ func hfBefore(r *reader) {
 }
 
 func hfAfter(r *reader) {
-	trl := r.hasAny(trlKeys...)
+	swift := r.hasAny(swiftKeys...)
+	trl := !swift && r.hasAny(trlKeys...)
 	version := r.dialect.Version
-	if trl {
+	switch {
+	case swift:
+		version = "ms-swift"
+		r.assumeOf("batch.micro", 1, version)
+	case trl:
 		version = "TRL"
-	}
-	r.assume("batch.micro", 8)
-	if !trl {
+	default:
 		r.assume("optimizer.lr", 5e-5)
 	}
+	r.assume("batch.micro", 8)
 	r.hfSteps()
 	r.hfWarmup()
 	r.hfPrecision(trl)
 	r.hfKernel("optim")
-	r.hfCheckpointing("gradient_checkpointing", trl, version)
+	r.hfCheckpointing("gradient_checkpointing", trl || swift, version)
 	hfAdapter(r)
 	r.adapterAutocast()
 	r.hfSharding()
 	hfContext(r)
-	r.quantization("load_in_4bit", "load_in_8bit", "bnb_4bit_quant_type", "use_bnb_nested_quant", "bnb_4bit_use_double_quant")
+	hfQuantization(r)
 	r.liger("use_liger_kernel")
 	r.assumeOf("attention.kernel", "sdpa", "transformers where the model supports it")
 	if trl && r.find("max_length").state == absent && r.hasAny("dataset_text_field", "packing", "packing_strategy", "completion_only_loss") {
@@ -277,6 +288,8 @@ func (r *reader) hfSharding() {
 		fsdp = config
 	case len(options) == 0:
 		r.assumeOf("sharding", "ddp", "no fsdp and no deepspeed; accelerate's own config may say otherwise")
+		r.assumeOf("offload.optimizer", "none", "no fsdp and no deepspeed")
+		r.assumeOf("offload.param", "none", "no fsdp and no deepspeed")
 		return
 	}
 	version := "fsdp1"
@@ -314,6 +327,9 @@ func (r *reader) hfSharding() {
 	if f := r.find("fsdp_config.offload_params"); r.isOn("fsdp_config.offload_params") {
 		r.set("offload.optimizer", "cpu", f)
 		r.set("offload.param", "cpu", f)
+	} else if f.state != unknown {
+		r.assume("offload.optimizer", "none")
+		r.assume("offload.param", "none")
 	}
 	if compute, ok := r.plan.DType.Compute.Get(); ok && compute.Is16() && r.plan.LoRA.Rank.Is(0) {
 		r.derive("precision", "fsdp_mixed", "accelerate keeps the sharded weights in fp32", fsdp, r.first("bf16", "fp16"))
@@ -466,6 +482,31 @@ func targetsOf(names []string) (plan.Targets, bool) {
 		set |= target
 	}
 	return set, set != 0
+}
+
+// hfQuantization: scripts have their own names for the switches; a word of quantisation that is not known leaves it open.
+func hfQuantization(r *reader) {
+	bits := r.find("quant_bits")
+	switch n, ok := r.integer(bits); {
+	case bits.state == absent:
+	case ok && n == 4:
+		r.set("quantization.kind", "nf4", bits)
+	case ok && n == 8:
+		r.set("quantization.kind", "int8", bits)
+	default:
+		r.forget("quantization.kind")
+	}
+	if r.hasAny("use_4bit_quantization", "use_8bit_quantization") {
+		r.quantization("use_4bit_quantization", "use_8bit_quantization", "bnb_4bit_quant_type", "use_nested_quant")
+	}
+	known := map[string]bool{"load_in_4bit": true, "load_in_8bit": true}
+	for i := range r.root.Items {
+		key := fold(r.root.Items[i].Key)
+		if !known[key] && (strings.Contains(key, "4bit") || strings.Contains(key, "8bit") || strings.HasPrefix(key, "quant")) && !r.has("load_in_4bit") {
+			r.forget("quantization.kind")
+		}
+	}
+	r.quantization("load_in_4bit", "load_in_8bit", "bnb_4bit_quant_type", "use_bnb_nested_quant", "bnb_4bit_use_double_quant")
 }
 
 // quantization reads bitsandbytes' switches.

@@ -1,6 +1,8 @@
 package dialect
 
 import (
+	"strings"
+
 	"github.com/trainvet/trainvet/configs"
 )
 
@@ -28,7 +30,15 @@ var Megatron = &Dialect{
 			d.root.Item("--tensor-model-parallel-size") != nil
 	},
 
-	before: func(r *reader) { r.into("MODEL_ARGS") },
+	before: func(r *reader) {
+		r.into("MODEL_ARGS")
+		for i := range r.root.Items {
+			if strings.Contains(r.root.Items[i].Key, "inference") {
+				r.trainsNothing()
+				break
+			}
+		}
+	},
 	table: []entry{
 		{field: "model.hidden", keys: megatronKeys("hidden_size")},
 		{field: "model.layers", keys: megatronKeys("num_layers")},

@@ -204,6 +204,9 @@ func (v *View) assemble(origin string, parts []*Part, command *command) *Run {
 		forgetLayout(&run.Plan)
 	}
 	settle(&run.Plan)
+	if slices.ContainsFunc(run.Parts, engineOf16Bit) {
+		engineKeepsMasters(&run.Plan)
+	}
 	plan.Derive(&run.Plan)
 	shardOverContext(&run.Plan)
 	return run
@@ -275,6 +278,19 @@ func settle(p *plan.Plan) {
 	if compute.Is16() && sharding.FSDP() && p.Stack.Is(plan.HF) && !p.Precision.Known() && !(adapter && rank > 0) {
 		p.Precision = plan.Derived(plan.FSDPMixed, append(slices.Clip(p.DType.Compute.From()), p.Sharding.From()...)...).
 			WithNote("accelerate keeps the sharded weights in fp32")
+	}
+}
+
+// engineOf16Bit reports whether a part is a DeepSpeed config that has not settled on fp32: its fp16 or bf16 section is on, or
+// filled in by HF's integration.
+func engineOf16Bit(p *Part) bool {
+	return p.Dialect == dialect.DeepSpeed && !p.Plan.DType.Compute.Is(plan.Float32)
+}
+
+// engineKeepsMasters: under DeepSpeed's engine weights are 16-bit with fp32 masters, also without ZeRO.
+func engineKeepsMasters(p *plan.Plan) {
+	if compute, ok := p.DType.Compute.Get(); ok && compute.Is16() && !p.Precision.Known() {
+		p.Precision = plan.Derived(plan.DeepSpeedMixed, p.DType.Compute.From()...).WithNote("DeepSpeed's engine keeps fp32 masters of 16-bit weights")
 	}
 }
 

@@ -46,7 +46,6 @@ type need struct {
 	bytes int64
 	usage *memory.Usage // nil: the states alone
 	plan  *plan.Plan
-	open  bool // sharding or precision were left open, and this is the best of them
 }
 
 // leastNeed is what the run needs at least, or nil where it may fit or that cannot be told.
@@ -63,14 +62,39 @@ func leastNeed(run *workspace.Run, device *catalog.DeviceSpec) *need {
 		return nil
 	}
 	if states, ok := memory.StatesLowerBound(&base); ok && states > device.UsableBytes {
-		return &need{bytes: states, plan: &base, open: true}
+		return &need{bytes: states, plan: &base}
 	}
 	return nil
 }
 
-// loosen opens what is a default only: without fsdp and deepspeed HF's Trainer runs DDP, but a config of accelerate, which no
-// file need name, says otherwise. Only a launcher that reads none makes it certain.
+// loosen opens what is a default only, and takes what no file says as it needs least, since an error needs certainty.
 func loosen(p *plan.Plan, run *workspace.Run) {
+	if !p.Checkpointing.Kind.Known() {
+		p.Checkpointing.Kind = plan.Default(plan.Full, triedNote)
+	}
+	if !p.Attention.Kernel.Known() {
+		p.Attention.Kernel = plan.Default(plan.Flash, triedNote)
+	}
+	if !p.Offload.Optimizer.Known() {
+		p.Offload.Optimizer = plan.Default(plan.CPU, triedNote)
+	}
+	if !p.Offload.Param.Known() {
+		p.Offload.Param = plan.Default(plan.CPU, triedNote)
+	}
+	if rank, ok := p.LoRA.Rank.Get(); !ok || rank > 0 && !p.Quantization.Kind.Known() {
+		p.LoRA.Rank = plan.Default(max(rank, 1), triedNote)
+		p.Quantization.Kind = plan.Default(plan.NF4, triedNote)
+	}
+	// Megatron splits experts over the tensor-parallel ranks as well, unless it is told otherwise.
+	if experts, ok := p.Model.Experts.Get(); ok && experts > 0 && p.Stack.Is(plan.Megatron) {
+		p.Parallel.Expert = plan.Default(p.Parallel.Expert.Or(1)*p.Parallel.Tensor.Or(1), triedNote)
+	}
+	loosenSharding(p, run)
+}
+
+// loosenSharding: without fsdp and deepspeed HF's Trainer runs DDP, but a config of accelerate, which no file need name, says
+// otherwise. Only a launcher that reads none makes it certain.
+func loosenSharding(p *plan.Plan, run *workspace.Run) {
 	if !p.Sharding.Is(plan.DDP) || p.Sharding.How() != plan.IsDefault {
 		return
 	}
@@ -80,6 +104,7 @@ func loosen(p *plan.Plan, run *workspace.Run) {
 		}
 	}
 	p.Sharding = plan.Value[plan.Sharding]{}
+	p.Offload.Optimizer, p.Offload.Param = plan.Default(plan.CPU, triedNote), plan.Default(plan.CPU, triedNote)
 	if p.Precision.How() == plan.IsDerived {
 		p.Precision = plan.Value[plan.Precision]{}
 	}
@@ -125,7 +150,7 @@ func bestOpen(base *plan.Plan) *need {
 				return nil
 			}
 			if least := max(usage.Needed.Low, usage.Static); best == nil || least < best.bytes {
-				best = &need{bytes: least, usage: usage, plan: &p, open: sharding != "" || precision != ""}
+				best = &need{bytes: least, usage: usage, plan: &p}
 			}
 		}
 	}
@@ -180,22 +205,14 @@ func (n *need) tried() []string {
 	return all
 }
 
-// openText says what was left open, of which the best was taken.
+// openText says that something was left open, of which the best was taken.
 func (n *need) openText() string {
-	if !n.open {
-		return ""
+	for _, fact := range plan.Values(n.plan) {
+		if fact.Note() == triedNote {
+			return " whatever the files leave open"
+		}
 	}
-	var open []string
-	if n.plan.Sharding.Note() == triedNote || n.usage == nil && !n.plan.Sharding.Known() {
-		open = append(open, "any sharding")
-	}
-	if n.plan.Precision.Note() == triedNote || n.usage == nil && !n.plan.Precision.Known() {
-		open = append(open, "any recipe of precision")
-	}
-	if len(open) == 0 {
-		return ""
-	}
-	return " under " + strings.Join(open, " and ")
+	return ""
 }
 
 // place is the key that decides most: the micro-batch or the sequence length where activations decide, what shards where
