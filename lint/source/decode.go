@@ -65,6 +65,9 @@ func Decode(name string, kind Kind, raw []byte) (*File, error) {
 		}
 		return fail("line %d: is not valid UTF-8", 1+bytes.Count(file.Text[:at], []byte("\n")))
 	}
+	if kind == Notebook {
+		return notebook(file)
+	}
 	return file, nil
 }
 

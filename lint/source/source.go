@@ -164,36 +164,51 @@ func (f *File) UTF16(offset uint32) (line, column int) {
 	return line, column
 }
 
+// segment is the segment that holds the byte at offset, or the last one; nil where text and raw bytes are the same.
 func (f *File) segment(offset uint32) *Segment {
 	if len(f.Segments) == 0 {
 		return nil
 	}
-	i := sort.Search(len(f.Segments), func(i int) bool { return f.Segments[i].Text.End >= offset })
+	i := sort.Search(len(f.Segments), func(i int) bool { return f.Segments[i].Text.End > offset })
 	if i == len(f.Segments) {
 		i--
 	}
 	return &f.Segments[i]
 }
 
-// RawOffset converts a byte offset in Text to one in the file on disk.
+// RawOffset converts the offset of a byte in Text to one in the file on disk. Where one byte on disk became several, or
+// several one, it is the start of what they came from.
 func (f *File) RawOffset(offset uint32) int {
 	seg := f.segment(offset)
-	if seg == nil {
+	switch {
+	case seg == nil:
 		return int(offset)
-	}
-	if offset <= seg.Text.Start {
+	case offset <= seg.Text.Start:
+		return int(seg.Raw.Start)
+	case offset >= seg.Text.End:
+		return int(seg.Raw.End)
+	case f.Latin1:
+		return int(seg.Raw.Start) + utf8.RuneCount(f.Text[seg.Text.Start:offset])
+	case seg.Text.Len() != seg.Raw.Len():
 		return int(seg.Raw.Start)
 	}
-	inside := f.Text[seg.Text.Start:min(offset, seg.Text.End)]
-	if f.Latin1 {
-		return int(seg.Raw.Start) + utf8.RuneCount(inside)
-	}
-	return int(seg.Raw.Start) + min(len(inside), seg.Raw.Len())
+	return int(seg.Raw.Start) + int(offset-seg.Text.Start)
 }
 
 // RawSpan converts a span of Text to bytes of the file on disk.
 func (f *File) RawSpan(s Span) Span {
-	return Span{uint32(f.RawOffset(s.Start)), uint32(f.RawOffset(s.End))}
+	start := uint32(f.RawOffset(s.Start))
+	if s.End <= s.Start || len(f.Segments) == 0 {
+		return Span{start, uint32(f.RawOffset(s.End))}
+	}
+	seg := f.segment(s.End - 1) // the end belongs to the last byte of the span, not to the one behind it
+	switch {
+	case s.End >= seg.Text.End, seg.Text.Len() != seg.Raw.Len() && !f.Latin1:
+		return Span{start, seg.Raw.End}
+	case f.Latin1:
+		return Span{start, seg.Raw.Start + uint32(utf8.RuneCount(f.Text[seg.Text.Start:s.End]))}
+	}
+	return Span{start, seg.Raw.Start + s.End - seg.Text.Start}
 }
 
 // Slice is the text of a span.

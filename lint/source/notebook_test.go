@@ -1,0 +1,81 @@
+package source
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+const sample = `{
+ "cells": [
+  {"cell_type": "markdown", "source": ["# Title\n"]},
+  {"cell_type": "code", "metadata": {"x": [1, {"y": null}]}, "source": ["%matplotlib inline\n", "s = \"\u00e9\ud83d\ude00\"\n", "x = 1"], "outputs": []},
+  {"cell_type": "code", "source": "%%bash\nls"},
+  {"cell_type": "code", "source": "!pip install torch\nif x:\n\ty = 2\n"}
+ ],
+ "nbformat": 4
+}`
+
+func TestNotebook(t *testing.T) {
+	file, err := Decode("n.ipynb", Notebook, []byte(sample))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "#matplotlib inline\ns = \"é😀\"\nx = 1\n#pip install torch\nif x:\n\ty = 2\n"
+	if string(file.Text) != want {
+		t.Fatalf("text %q, want %q", file.Text, want)
+	}
+	for _, test := range []struct{ find, at, raw string }{
+		{"s = ", "cell 2:2:1", "s = "},
+		{"é", "cell 2:2:6", `\u00e9`},
+		{"😀", "cell 2:2:7", `\ud83d\ude00`},
+		{"x = 1", "cell 2:3:1", "x = 1"},
+		{"if x", "cell 4:2:1", "if x"},
+		{"\ty", "cell 4:3:1", `\ty`},
+	} {
+		start := uint32(strings.Index(string(file.Text), test.find))
+		span := Span{start, start + uint32(len(test.find))}
+		if got := fmt.Sprint(file.Position(start)); got != test.at {
+			t.Errorf("%q stands at %s, want %s", test.find, got, test.at)
+		}
+		raw := file.RawSpan(span)
+		if got := sample[raw.Start:raw.End]; got != test.raw {
+			t.Errorf("%q comes from %q, want %q", test.find, got, test.raw)
+		}
+	}
+}
+
+func TestNotebookFaults(t *testing.T) {
+	for text, want := range map[string]string{
+		`[]`:                               "n.ipynb: is no notebook: line 1: an object was expected",
+		`{"worksheets": []}`:               "n.ipynb: is no notebook: it has no cells (nbformat 4 is read)",
+		"{\n\"cells\": [{\"source\": 3}]}": "n.ipynb: is no notebook: line 2: text was expected",
+		`{"cells": [`:                      "n.ipynb: is no notebook: line 1: an object was expected",
+		`{"cells": [{"source": "\q"}]}`:    "n.ipynb: is no notebook: line 1: an escape that JSON has not",
+		`{"a": ` + strings.Repeat("[", 99): "n.ipynb: is no notebook: line 1: nested too deeply",
+	} {
+		if _, err := Decode("n.ipynb", Notebook, []byte(text)); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
+
+func FuzzNotebook(f *testing.F) {
+	f.Add(sample)
+	f.Add(`{"cells": [{"cell_type": "code", "source": ["\u0041\n"]}]}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		file, err := Decode("n.ipynb", Notebook, []byte(text))
+		if err != nil {
+			return
+		}
+		last := 0
+		for i := range file.Text {
+			raw := file.RawOffset(uint32(i))
+			if raw < last && i > 0 && file.segment(uint32(i)).Cell == file.segment(uint32(i-1)).Cell || raw > len(text) {
+				t.Fatalf("offset %d leads to %d after %d", i, raw, last)
+			}
+			last = raw
+			file.Position(uint32(i))
+		}
+	})
+}
