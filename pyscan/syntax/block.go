@@ -8,7 +8,11 @@ func (p *parser) colon() {
 	if p.accept(kColon) {
 		return
 	}
-	p.fail(p.here(), "expected ':'")
+	if p.kind == kAssign {
+		p.fail(p.here(), "invalid syntax. Maybe you meant '==' or ':=' instead of '='?")
+	} else {
+		p.fail(p.here(), "expected ':'")
+	}
 	last := p.lastColon()
 	i := p.i
 	for p.toks[i].kind > kDedent {

@@ -870,7 +870,10 @@ func (p *parser) lambda() Expr {
 	n := p.new.lambda.take()
 	n.Args = p.parameters(kColon)
 	if p.deeper() {
-		if p.expect(kColon, "expected ':'") || startsExpr.has(p.kind) {
+		if p.expect(kColon, "expected ':'") && p.kind == kFMiddle {
+			p.fail(p.here(), "f-string: lambda expressions are not allowed without parentheses")
+			n.Body = p.missing()
+		} else if p.toks[p.i-1].kind == kColon || startsExpr.has(p.kind) {
 			n.Body = p.expression()
 		} else {
 			n.Body = p.missing()

@@ -188,7 +188,7 @@ func (p *parser) field(template bool) {
 	var value Expr
 	switch p.kind {
 	case kRBrace, kBang, kColon, kAssign:
-		p.fail(p.here(), "f-string: valid expression required before %s", p.text[p.start():p.start()+1])
+		p.fail(p.here(), "f-string: valid expression required before '%s'", p.text[p.start():p.start()+1])
 		value = p.missing()
 	default:
 		value = p.yieldOrStar()

@@ -69,7 +69,13 @@ type parser struct {
 	new      nodes
 }
 
-func (p *parser) start() uint32 { return p.toks[p.i].start }
+// start is where the current token starts, and so the node that does.
+func (p *parser) start() uint32 {
+	if p.kind <= kDedent {
+		return p.prevEnd
+	}
+	return p.toks[p.i].start
+}
 
 // from is the span from start to the end of the last token.
 func (p *parser) from(start uint32) Base {
@@ -180,8 +186,12 @@ func (p *parser) flush() {
 	p.stmts.push(e)
 }
 
-// missing is an expression that is not there.
+// missing is an expression that is not there. It stands right before the current token, and what comes before ends there, so that
+// it lies in whatever it is a part of.
 func (p *parser) missing() *Error {
+	if p.kind > kDedent {
+		p.prevEnd = max(p.prevEnd, p.toks[p.i].start)
+	}
 	return &Error{Base: Base{source.Span{Start: p.prevEnd, End: p.prevEnd}}}
 }
 

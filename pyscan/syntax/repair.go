@@ -208,8 +208,8 @@ func (a *attempt) openerCandidates(list []patch) []patch {
 		}
 		if hanging && n > 0 {
 			if at, text := lx.indentOf(start); text < end && at <= col {
-				// The closer stands below the line whose end it belongs to.
-				if at == col {
+				// The closer stands below the line whose end it belongs to, with deeper lines between them.
+				if at == col && n > 1 {
 					list = append(list, patch{end, opener, 0})
 				}
 				hanging = false

@@ -58,6 +58,7 @@ func (p *parser) future(first int) {
 
 // statement pushes the statements of one logical line, with their blocks.
 func (p *parser) statement() {
+	follows := p.quiet // from a line with a fault, which may have been the head of this block
 	p.quiet = false
 	p.height = 0
 	switch p.kind {
@@ -65,7 +66,9 @@ func (p *parser) statement() {
 		p.skip()
 		return
 	case kIndent:
-		p.fail(p.here(), "unexpected indent")
+		if !follows {
+			p.fail(p.here(), "unexpected indent")
+		}
 		p.skip()
 		for p.kind != kDedent && p.kind != kEOF {
 			p.statement()
@@ -119,7 +122,7 @@ func (p *parser) simpleLine() {
 		p.simple()
 		p.flush()
 		if p.kind != kSemi && p.kind != kNewline && p.kind != kEOF {
-			p.fail(p.here(), "%s", p.unexpected())
+			p.fail(p.here(), "%s", p.afterStatement())
 			if !p.rest() {
 				continue
 			}
@@ -139,6 +142,18 @@ func (p *parser) simpleLine() {
 			return
 		}
 	}
+}
+
+// afterStatement says what is wrong with a token behind a whole statement.
+func (p *parser) afterStatement() string {
+	if n := len(p.stmts.items); n > 0 && startsExpr.has(p.kind) {
+		if s, ok := p.stmts.items[n-1].(*ExprStmt); ok && s.At.End == p.prevEnd {
+			if name, ok := s.Value.(*Name); ok && (name.ID == "print" || name.ID == "exec") {
+				return "Missing parentheses in call to '" + name.ID + "'. Did you mean " + name.ID + "(...)?"
+			}
+		}
+	}
+	return p.unexpected()
 }
 
 // rest saves what can be saved of a line that should have ended. It reports false at a keyword that starts a statement.
