@@ -125,8 +125,8 @@ func isTest(name string) bool {
 	return strings.HasSuffix(base, ".py") && (strings.HasPrefix(base, "test_") || strings.HasSuffix(base, "_test.py") || base == "conftest.py")
 }
 
-// isWalked holds for the kinds of files that are looked for. Notebooks are left out until their cells are read as text.
-func isWalked(kind source.Kind) bool { return kind != source.Other && kind != source.Notebook }
+// isWalked holds for the kinds of files that are looked for.
+func isWalked(kind source.Kind) bool { return kind != source.Other }
 
 // isIgnored asks the ignore files from the innermost outwards; the first one that has a word decides.
 func isIgnored(ignored []patterns, name string, folder bool) bool {
