@@ -32,12 +32,7 @@ var Megatron = &Dialect{
 
 	before: func(r *reader) {
 		r.into("MODEL_ARGS")
-		for i := range r.root.Items {
-			if strings.Contains(r.root.Items[i].Key, "inference") {
-				r.trainsNothing()
-				break
-			}
-		}
+		megatronExtensions(r)
 	},
 	table: []entry{
 		{field: "model.hidden", keys: megatronKeys("hidden_size")},
@@ -81,6 +76,30 @@ var Megatron = &Dialect{
 		{field: "quantization.kind", absent: "none"},
 	},
 	after: megatronAfter,
+}
+
+// megatronExtensions: inference trains nothing, and MindSpeed adds ways of saving memory that the plan has no word for.
+func megatronExtensions(r *reader) {
+	if f := r.find("noop_layers"); f.state == written { // layers that are there for even stages only, and do nothing
+		if layers, ok := r.integer(r.find("num_layers")); ok {
+			r.derive("model.layers", layers-1-int64(strings.Count(f.node.Raw, ",")), "without noop-layers", r.find("num_layers"), f)
+		}
+	}
+	for i := range r.root.Items {
+		key := fold(r.root.Items[i].Key)
+		switch {
+		case strings.Contains(key, "inference"):
+			r.trainsNothing()
+		case key == "reuse_fp32_param": // 16-bit weights live in the storage of the masters
+			r.forget("precision")
+		case key == "swap_optimizer":
+			r.forget("offload.optimizer")
+		case strings.Contains(key, "swap_"), strings.Contains(key, "_swap"), strings.HasPrefix(key, "adaptive_"), strings.Contains(key, "zero_memory"),
+			strings.HasPrefix(key, "recompute_activation_function"), strings.HasPrefix(key, "recompute_norm"), strings.HasPrefix(key, "recompute_in_"),
+			strings.HasSuffix(key, "_recompute"), key == "recompute_modules", key == "enable_recompute_layers_per_pp_rank", strings.HasPrefix(key, "cpu_offloading"):
+			r.forget("checkpointing.kind")
+		}
+	}
 }
 
 // megatronKeys are the paths of an argument: on the command line, and in the two sections of the YAML form.

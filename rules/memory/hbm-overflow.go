@@ -28,8 +28,9 @@ var HbmOverflow = &lint.Rule{
 	Severity: lint.Error,
 	Run: func(pass *lint.Pass, run *workspace.Run) {
 		name, known := run.Plan.Device.Get()
-		if !known || !run.Trains() {
-			return
+		experts, _ := run.Plan.Model.Experts.Get()
+		if !known || !run.Trains() || experts > 0 && run.Plan.Model.Gated.Is(false) {
+			return // the estimate takes experts to be gated
 		}
 		device, err := catalog.Device(name)
 		if err != nil {
