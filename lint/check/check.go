@@ -40,7 +40,7 @@ func Run(ctx context.Context, snapshot *workspace.Snapshot, targets []Target, op
 	if err := options.Settings.Err(); err != nil {
 		return nil, err
 	}
-	c := newChecker(snapshot.WithFacts(options.Settings.Facts), options)
+	c := newChecker(snapshot.WithFacts(options.Settings.Facts).WithKnown(options.Settings.Known), options)
 	results := make([]*result, len(targets))
 	var workers sync.WaitGroup
 	next := make(chan int)

@@ -159,6 +159,9 @@ func (r *Resolver) For(folder string) *Settings {
 // Facts are what the user said about a run that starts from the named file.
 func (r *Resolver) Facts(file string) *plan.Plan { return &r.of(file).Run }
 
+// Known tells what in-house names mean in a file.
+func (r *Resolver) Known(file string) map[string]string { return r.of(file).Known }
+
 func (r *Resolver) find(folder string) *Settings {
 	if r.folders == nil {
 		r.folders, r.files = map[string]*Settings{}, map[string]*Settings{}

@@ -391,11 +391,21 @@ func (v *View) Attr(value pyscan.Value, name string, at pyscan.Origin) pyscan.Va
 func (v *View) attr(value pyscan.Value, name string, at pyscan.Origin) pyscan.Value {
 	switch value := value.(type) {
 	case *pyscan.ModuleValue:
+		if v.known != nil && at.At.Module != nil {
+			if meaning := v.meaning(at.At.Module.File.Path, dottedModule(value.Path)+"."+name); meaning != "" {
+				return v.external(at, meaning)
+			}
+		}
 		if member := v.ModuleMember(value.Path, name); member != nil {
 			return member
 		}
 		return &pyscan.Unknown{Origin: at}
 	case *pyscan.External:
+		if v.known != nil && at.At.Module != nil {
+			if meaning := v.meaning(at.At.Module.File.Path, value.Name+"."+name); meaning != "" {
+				return v.external(at, meaning)
+			}
+		}
 		return v.external(at, value.Name+"."+name)
 	case *pyscan.ParamValue:
 		return v.each(v.Expand(value), at, func(one pyscan.Value) pyscan.Value {
@@ -450,6 +460,12 @@ func (v *View) attr(value pyscan.Value, name string, at pyscan.Origin) pyscan.Va
 		}
 	}
 	return &pyscan.Member{Origin: at, Base: value, Name: name}
+}
+
+// dottedModule is the dotted name of a module file, as far as its path tells.
+func dottedModule(file string) string {
+	file = strings.TrimSuffix(strings.TrimSuffix(file, ".py"), "/__init__")
+	return strings.ReplaceAll(strings.TrimPrefix(file, "src/"), "/", ".")
 }
 
 // wraps are the wrappers whose .module is the model that they were given first.

@@ -90,6 +90,11 @@ func (v *View) moduleAt(base string) string {
 // imported is what an import binds.
 func (v *View) imported(m *pyscan.Module, i *pyscan.Import) pyscan.Value {
 	at := pyscan.From(m, i.Node)
+	if i.Level == 0 && i.Member != "" {
+		if meaning := v.meaning(m.File.Path, join(i.Module, i.Member)); meaning != "" {
+			return v.external(at, meaning)
+		}
+	}
 	if i.Member == "" {
 		module := i.Module
 		if i.Whole {
@@ -124,4 +129,15 @@ func join(module, member string) string {
 		return member
 	}
 	return module + "." + member
+}
+
+// meaning is the library name that the settings of a file give a dotted name, or "". Properties ("scales-loss") are no names.
+func (v *View) meaning(file, dotted string) string {
+	if v.known == nil {
+		return ""
+	}
+	if meaning := v.known(file)[dotted]; strings.Contains(meaning, ".") {
+		return meaning
+	}
+	return ""
 }

@@ -103,7 +103,8 @@ type Snapshot struct {
 	fs      FS
 	overlay map[string]*source.File
 	store   *store
-	facts   func(name string) *plan.Plan // what no file holds, or nil
+	facts   func(name string) *plan.Plan        // what no file holds, or nil
+	known   func(name string) map[string]string // what in-house names mean, or nil
 }
 
 // NewSnapshot is a snapshot of what fs holds. Each file is read at most once for the snapshot and those made from it
@@ -121,7 +122,15 @@ func (s *Snapshot) With(files ...*source.File) *Snapshot {
 	for _, file := range files {
 		overlay[file.Path] = file
 	}
-	return &Snapshot{fs: s.fs, overlay: overlay, store: s.store, facts: s.facts}
+	return &Snapshot{fs: s.fs, overlay: overlay, store: s.store, facts: s.facts, known: s.known}
+}
+
+// WithKnown is the snapshot in which of tells, for a file, what in-house names mean: a dotted name as it is imported, and
+// the library's dotted name that it stands for.
+func (s *Snapshot) WithKnown(of func(name string) map[string]string) *Snapshot {
+	next := s.With()
+	next.known = of
+	return next
 }
 
 // Forget is the snapshot in which the named files are as the FS holds them now: an editor closed or saved them, or they
