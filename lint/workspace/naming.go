@@ -159,7 +159,7 @@ func mayName(name string) bool {
 	return false
 }
 
-// settingsNames are the base names of settings files that occur in a text, each once.
+// settingsNames are the base names of settings files and Python files that occur in a text, each once.
 func settingsNames(text []byte) []string {
 	var found []string
 	s := string(text)
@@ -175,7 +175,7 @@ func settingsNames(text []byte) []string {
 			end++
 		}
 		switch s[dot+1 : end] {
-		case "json", "yaml", "yml", "toml":
+		case "json", "yaml", "yml", "toml", "py":
 		default:
 			continue
 		}
