@@ -1,0 +1,158 @@
+package zero
+
+import (
+	_ "embed"
+
+	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/lint/source"
+	"github.com/trainvet/trainvet/lint/workspace"
+	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/loop"
+	"github.com/trainvet/trainvet/pyscan/syntax"
+)
+
+//go:embed deepspeed-bypass-engine.md
+var deepspeedBypassEngineDoc string
+
+// DeepspeedBypassEngine finds training steps that go past a DeepSpeed engine: to the tensor, the optimizer or the model
+// that it was made from.
+var DeepspeedBypassEngine = &lint.Rule{
+	Name:     "deepspeed-bypass-engine",
+	Family:   "zero",
+	Since:    "0.1",
+	Doc:      deepspeedBypassEngineDoc,
+	Severity: lint.Warning,
+	Fix:      lint.SometimesFix,
+	Mentions: loop.Mentions,
+	Loop: func(pass *lint.Pass, l *loop.Loop) {
+		b := &bypass{pass: pass, loop: l, reported: map[source.Place]bool{}}
+		for event := range l.All {
+			switch {
+			case event.Kind == loop.Backward && event.By == loop.Plain:
+				b.backward(event)
+			case event.Kind == loop.Backward && event.By == loop.Engine:
+				b.rawForward(event)
+			}
+		}
+		for event := range l.All {
+			if event.Kind == loop.Step && event.By == loop.Plain || event.Kind == loop.ZeroGrad && event.By == loop.Plain {
+				b.optimizer(event)
+			}
+		}
+	},
+}
+
+type bypass struct {
+	pass     *lint.Pass
+	loop     *loop.Loop
+	engines  []workspace.Wrapper // that run in this loop
+	reported map[source.Place]bool
+}
+
+// backward is loss.backward() of a loss that an engine computed.
+func (b *bypass) backward(event *loop.Event) {
+	for _, part := range loop.Sources(event, b.pass) {
+		call, ok := part.Node.(*syntax.Call)
+		if !ok {
+			continue
+		}
+		engine, ok := engineOf(b.pass, b.pass.Eval(part.Scope, part.Frame, call.Func))
+		if !ok {
+			continue
+		}
+		b.engines = append(b.engines, engine)
+		d := b.report(event, engine, "loss.backward() goes past the DeepSpeed engine that computed the loss: before late 2025 no gradients are reduced between ranks, and the engine neither scales the loss nor counts the micro-batch")
+		if d == nil {
+			return
+		}
+		model := part.Scope.Module.File.Slice(call.Func.Span())
+		if loss, ok := event.Loss.(*syntax.Name); ok && event.Call != nil && len(event.Via) == 0 && part.Scope == event.Scope && len(event.Call.Args)+len(event.Call.Keywords) == 0 && pyscan.Path(call.Func) != "" {
+			d.Suggest("let the engine run backward", lint.Unsafe, lint.Edit{At: event.At, Text: model + ".backward(" + loss.ID + ")"})
+			return
+		}
+		d.Help("call %s.backward(loss)", model)
+		return
+	}
+}
+
+// rawForward is engine.backward of a loss that the model inside computed, past the engine.
+func (b *bypass) rawForward(event *loop.Event) {
+	engine, ok := engineOf(b.pass, event.On)
+	if !ok {
+		return
+	}
+	b.engines = append(b.engines, engine)
+	_, raw, _ := b.pass.Wrappers(event.On)
+	var direct *loop.Source
+	for _, part := range loop.Sources(event, b.pass) {
+		call, ok := part.Node.(*syntax.Call)
+		if !ok {
+			continue
+		}
+		callee := b.pass.Expand(b.pass.Eval(part.Scope, part.Frame, call.Func))
+		if _, ok := engineOf(b.pass, callee); ok {
+			return
+		}
+		if attr, ok := call.Func.(*syntax.Attribute); ok && attr.Attr == "module" { // engine.module(x) is ddp-forward-through-module's like, and often meant
+			continue
+		}
+		if sameObject(callee, raw) && direct == nil {
+			direct = &part
+		}
+	}
+	if direct == nil {
+		return
+	}
+	at := direct.Scope.Module.File.At(direct.Node.Span())
+	if at.Path != b.loop.Function().Scope.Module.File.Path {
+		at = b.loop.Place(event)
+	}
+	b.reportAt(at, engine, "the model is called past the DeepSpeed engine that was made from it: its forward hooks do not run, so ZeRO gathers no weights and casts no inputs").Help("call the engine")
+}
+
+// optimizer is a step or zero_grad of the optimizer that an engine was given, or that it gave back.
+func (b *bypass) optimizer(event *loop.Event) {
+	for _, engine := range b.engines {
+		if engine.Call == nil {
+			continue
+		}
+		own := b.pass.Expand(event.On)
+		inner, ok := own.(*pyscan.Instance)
+		if !ok {
+			continue
+		}
+		given := b.pass.Keyword(engine, "optimizer", 2)
+		handedBack := b.pass.ExternalName(inner.Of) == "deepspeed.runtime.DeepSpeedOptimizer" && inner.At.Node == engine.Value.Site().Node
+		if !handedBack && (given == nil || !sameObject(b.pass.Expand(given), own)) {
+			continue
+		}
+		if event.Kind == loop.ZeroGrad {
+			if d := b.report(event, engine, "zero_grad() of the optimizer inside a DeepSpeed engine: engine.step() clears the gradients itself"); d != nil {
+				d.As(lint.Info)
+			}
+			return
+		}
+		if d := b.report(event, engine, "optimizer.step() goes past the DeepSpeed engine: it does not count the micro-batch, clip, step the scheduler or unscale, and the raw optimizer updates weights that ZeRO overwrites"); d != nil {
+			d.Help("call step() of the engine")
+		}
+		return
+	}
+}
+
+func (b *bypass) report(event *loop.Event, engine workspace.Wrapper, message string) *lint.Diagnostic {
+	return b.reportAt(b.loop.Place(event), engine, message)
+}
+
+func (b *bypass) reportAt(at source.Place, engine workspace.Wrapper, message string) *lint.Diagnostic {
+	if b.reported[at] {
+		return &lint.Diagnostic{}
+	}
+	b.reported[at] = true
+	d := b.pass.Reportf(at, "%s", message)
+	config := b.pass.Engine(engine)
+	stage, part, known := config.Stage()
+	if config.Certain && (known && stage == 0 || config.On("fp16", "enabled") == pyscan.Yes) {
+		d.As(lint.Error)
+	}
+	return stageAt(wrappedAt(d, engine), part)
+}

@@ -1,0 +1,126 @@
+package zero
+
+import (
+	_ "embed"
+	"strings"
+
+	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/lint/workspace"
+	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/syntax"
+)
+
+//go:embed zero3-init-after-model.md
+var zero3InitAfterModelDoc string
+
+// Zero3InitAfterModel finds models that are loaded before Transformers knows of ZeRO stage 3, or after it has forgotten.
+var Zero3InitAfterModel = &lint.Rule{
+	Name:     "zero3-init-after-model",
+	Family:   "zero",
+	Since:    "0.1",
+	Doc:      zero3InitAfterModelDoc,
+	Severity: lint.Warning,
+	Mentions: []string{"from_pretrained"},
+	Module: func(pass *lint.Pass, module *pyscan.Module) {
+		var loads []*syntax.Call
+		tells := map[*pyscan.Scope][]told{}
+		dropped := map[*syntax.Call]bool{}
+		for node := range module.Tree.All() {
+			if stmt, ok := node.(*syntax.ExprStmt); ok {
+				if call, ok := stmt.Value.(*syntax.Call); ok {
+					dropped[call] = true
+				}
+			}
+		}
+		for _, call := range calls(module) {
+			scope := pyscan.ScopeAt(module, call)
+			callee := pass.Eval(scope, nil, call.Func)
+			if name := pass.ExternalName(callee); strings.HasPrefix(name, "transformers.") && strings.HasSuffix(name, ".from_pretrained") && loadsModel(name) {
+				loads = append(loads, call)
+			} else if config, known := tellsZero3(pass, scope, call, name); known {
+				tells[scope] = append(tells[scope], told{call, name, config})
+			}
+		}
+		for _, load := range loads {
+			checkLoad(pass, module, load, tells[pyscan.ScopeAt(module, load)], dropped)
+		}
+	},
+}
+
+// told is a call that tells Transformers of a ZeRO-3 config.
+type told struct {
+	call   *syntax.Call
+	name   string
+	config workspace.EngineConfig
+}
+
+// loadsModel reports whether a from_pretrained loads weights, and not a tokenizer or a config.
+func loadsModel(name string) bool {
+	class := pyscan.LastPart(strings.TrimSuffix(name, ".from_pretrained"))
+	return strings.HasPrefix(class, "AutoModel") || strings.Contains(class, "Model") || strings.Contains(class, "For") && !strings.Contains(class, "Config")
+}
+
+// tellsZero3 reads HfDeepSpeedConfig(config) and TrainingArguments(deepspeed=config) with a config of stage 3.
+func tellsZero3(pass *lint.Pass, scope *pyscan.Scope, call *syntax.Call, name string) (config workspace.EngineConfig, known bool) {
+	var value pyscan.Value
+	switch last := pyscan.LastPart(name); {
+	case last == "HfDeepSpeedConfig" && strings.HasPrefix(name, "transformers."):
+		value = pass.Arg(scope, nil, call, "config_file_or_dict", 0)
+	case strings.HasSuffix(last, "TrainingArguments") && strings.HasPrefix(name, "transformers."), strings.HasPrefix(name, "trl.") && strings.HasSuffix(last, "Config"):
+		value = pass.Arg(scope, nil, call, "deepspeed", -1)
+	}
+	if value == nil {
+		return config, false
+	}
+	config = pass.DeepSpeedConfig(value, scope.Module.File.Path)
+	stage, _, ok := config.Stage()
+	return config, ok && stage == 3
+}
+
+func checkLoad(pass *lint.Pass, module *pyscan.Module, load *syntax.Call, tells []told, dropped map[*syntax.Call]bool) {
+	var before, after *told
+	for i := range tells {
+		t := &tells[i]
+		if exclusive(pyscan.ScopeAt(module, load), load, t.call) {
+			continue
+		}
+		if t.call.Span().End <= load.Span().Start {
+			if !dropped[t.call] {
+				return // known in time
+			}
+			before = t
+		} else if after == nil {
+			after = t
+		}
+	}
+	at := module.File.At(load.Span())
+	switch {
+	case before != nil && pyscan.LastPart(before.name) == "HfDeepSpeedConfig":
+		d := pass.Reportf(at, "the HfDeepSpeedConfig before this is dropped at once, and Transformers holds it by a weak reference: from_pretrained does not know of ZeRO-3 and loads all weights on every rank").As(lint.Error)
+		if !before.config.Certain {
+			d.As(lint.Warning)
+		}
+		d.Note(module.File.At(before.call.Span()), "the config is made and dropped here").Help("keep it: dschf = HfDeepSpeedConfig(config)")
+	case before == nil && after != nil:
+		d := pass.Reportf(at, "the model is loaded before Transformers knows of ZeRO-3: every rank loads all weights, and they are partitioned only later")
+		if !after.config.Certain {
+			d.As(lint.Info)
+		}
+		d.Note(module.File.At(after.call.Span()), "it is told here").Help("make %s first", pyscan.LastPart(after.name))
+	}
+}
+
+// exclusive reports whether two nodes stand in different arms of one if, so that only one of them runs.
+func exclusive(scope *pyscan.Scope, a, b syntax.Node) bool {
+	for _, stmt := range workspace.Around(scope, a) {
+		branch, ok := stmt.(*syntax.If)
+		if ok && stmt.Span().Contains(b.Span()) && within(branch.Body, a) != within(branch.Body, b) {
+			return true
+		}
+	}
+	return false
+}
+
+func within(body []syntax.Stmt, n syntax.Node) bool {
+	return len(body) > 0 && body[0].Span().Start <= n.Span().Start && n.Span().End <= body[len(body)-1].Span().End
+}
