@@ -148,7 +148,7 @@ func (v *View) curried(c *Checkpoint, made *pyscan.Result, call *syntax.Call) *C
 		return nil
 	}
 	c.Callee, c.Kind = v.ExternalName(outer.Of), known.kind
-	c.Scope, c.Function, c.Inputs, c.Reentrant, c.Omitted = c.Scope, made.Call.Args[0], call.Args, pyscan.Yes, true
+	c.Function, c.Inputs, c.Reentrant, c.Omitted = made.Call.Args[0], call.Args, pyscan.Yes, true
 	if flag := v.arg(v.scopeOfCall(outer), outer.Frame, outer.Call, "use_reentrant", -1); flag != nil {
 		c.Omitted, c.Reentrant = false, v.Truthy(flag)
 	}
