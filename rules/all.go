@@ -10,6 +10,7 @@ import (
 	"github.com/trainvet/trainvet/rules/ddp"
 	"github.com/trainvet/trainvet/rules/memory"
 	"github.com/trainvet/trainvet/rules/schedule"
+	"github.com/trainvet/trainvet/rules/zero"
 )
 
 // All gives the rules, sorted by family and name.
@@ -27,5 +28,11 @@ func All() []*lint.Rule {
 		memory.EmptyCachePerMicroBatch,
 		memory.HbmOverflow,
 		schedule.WarmupNotAdjustedForAccumulation,
+		zero.DeepspeedBypassEngine,
+		zero.DeepspeedManualAccumulation,
+		zero.DeepspeedManualClip,
+		zero.DeepspeedManualPrecision,
+		zero.NoSyncZero,
+		zero.Zero3InitAfterModel,
 	}
 }
