@@ -31,7 +31,7 @@ var house = [][]string{
 
 // strangers never import each other, though the order would let them.
 var strangers = [][2]string{
-	{"configs", "pyscan"}, // siblings: neither knows the other
+	{"configs", "pyscan"},                                                    // siblings: neither knows the other
 	{"lint/output", "rules"}, {"lint/lsp", "rules"}, {"lint/check", "rules"}, // only cmd joins them
 	{"configs/memory", "configs/dialect"}, // memory reads plans, never configs
 }
