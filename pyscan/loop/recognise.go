@@ -102,12 +102,19 @@ func (b *builder) recognise(call *syntax.Call, callee pyscan.Value) (event *Even
 	case strings.HasPrefix(name, "torch.distributed.") && collectives[lastPart(name)]:
 		event.Kind = Collective
 		return event, true
+	case name == "torch._foreach_zero_":
+		event.Kind = ZeroGrad
+		return event, true
 	case name == "torch._foreach_div_", name == "torch._foreach_mul_":
 		event.Kind = GradDivide
 		return event, true
 	}
 	if method {
 		if b.projectMethod(callee) {
+			if (attr.Attr == "step" || attr.Attr == "zero_grad") && b.typed(event.On) == optimizer { // an optimizer class of the project
+				event.Kind = map[string]Kind{"step": Step, "zero_grad": ZeroGrad}[attr.Attr]
+				return event, true
+			}
 			return event, b.isModel(event, call.Func)
 		}
 		if kind := b.method(event, attr.Attr); kind != Other {
@@ -157,14 +164,15 @@ func (b *builder) isModel(event *Event, f syntax.Expr) bool {
 			return false
 		}
 	}
-	if modelName(lastName(f)) {
+	if ModelName(lastName(f)) {
 		event.Kind, event.On = Forward, value
 		return true
 	}
 	return false
 }
 
-func modelName(name string) bool {
+// ModelName reports whether something is called as models are.
+func ModelName(name string) bool {
 	name = strings.ToLower(name)
 	switch name {
 	case "model", "net", "network", "engine", "model_engine", "ddp_model", "fsdp_model", "policy", "unet", "transformer", "generator", "discriminator", "student", "wrapped_model":
@@ -199,6 +207,16 @@ func (b *builder) unwrap(value pyscan.Value) pyscan.Value {
 		}
 	}
 	return value
+}
+
+// typed is the well-known object that a value is by its type alone.
+func (b *builder) typed(value pyscan.Value) object {
+	for _, one := range alternatives(value) {
+		if o := b.object(one); o != unknownObject && o != otherObject {
+			return o
+		}
+	}
+	return unknownObject
 }
 
 // what says which well-known object a value is, by its type where that is known, else by its name.
@@ -356,7 +374,7 @@ func (b *builder) method(event *Event, name string) Kind {
 			event.By = Engine
 			return Step
 		case unknownObject:
-			if modelName(lastName(event.Receiver)) && len(call.Args) == 0 { // model.step() is a DeepSpeed engine's
+			if ModelName(lastName(event.Receiver)) && len(call.Args) == 0 { // model.step() is a DeepSpeed engine's
 				event.By = Engine
 				return Step
 			}
@@ -392,6 +410,12 @@ func (b *builder) method(event *Event, name string) Kind {
 		return NoSync
 	case "set_epoch":
 		return SetEpoch
+	case "zero_gradients", "clear_grad", "clear_grads", "clear_gradients", "reset_grad", "reset_gradients", "zero_grads", "zero_grad_buffer", "zero_all_grads":
+		return ZeroGrad
+	case "zero_", "fill_": // p.grad.zero_(), p.grad.data.zero_()
+		if path := pyscan.Path(event.Receiver); strings.HasSuffix(path, ".grad") || strings.HasSuffix(path, ".grad.data") {
+			return ZeroGrad
+		}
 	case "multiply_grads":
 		return GradDivide
 	case "div_", "mul_":
@@ -445,7 +469,7 @@ func (b *builder) backward(event *Event) Kind {
 			return Backward
 		}
 		event.By = Foreign
-		if modelName(lastName(recv)) && len(call.Args) == 1 {
+		if ModelName(lastName(recv)) && len(call.Args) == 1 {
 			event.By = Engine
 		}
 	}

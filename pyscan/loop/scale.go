@@ -297,7 +297,7 @@ func (s *scaling) call(scope *pyscan.Scope, frame *pyscan.Frame, call *syntax.Ca
 		}
 	}
 	for _, k := range call.Keywords {
-		if s.namesAccumulation(k.Value) || accumulationName(k.Arg) {
+		if s.namesAccumulation(k.Value) || AccumulationName(k.Arg) {
 			return s.told(scope, frame, callee, call, depth)
 		}
 		if k.Arg == "reduction" {
@@ -381,11 +381,11 @@ func (s *scaling) one(scope *pyscan.Scope, frame *pyscan.Frame, callee pyscan.Va
 	case *pyscan.Instance, *pyscan.Wrapped:
 		return pyscan.No // a module: model or criterion
 	}
-	if attr, ok := call.Func.(*syntax.Attribute); ok && modelName(lastName(attr.Value)) {
+	if attr, ok := call.Func.(*syntax.Attribute); ok && ModelName(lastName(attr.Value)) {
 		return pyscan.No // model.loss(batch)
 	}
 	switch word := strings.ToLower(lastName(call.Func)); {
-	case modelName(word), word == "criterion", word == "loss_fn", word == "loss_func", word == "criterion_fn", strings.HasSuffix(word, "_criterion"), strings.HasSuffix(word, "_loss_fn"),
+	case ModelName(word), word == "criterion", word == "loss_fn", word == "loss_func", word == "criterion_fn", strings.HasSuffix(word, "_criterion"), strings.HasSuffix(word, "_loss_fn"),
 		word == "cross_entropy", word == "loss_function":
 		return pyscan.No
 	}
@@ -406,7 +406,7 @@ func (s *scaling) value(value pyscan.Value) pyscan.Truth {
 				return pyscan.No
 			}
 		}
-		if value.Call != nil && modelName(strings.ToLower(lastName(value.Call.Func))) {
+		if value.Call != nil && ModelName(strings.ToLower(lastName(value.Call.Func))) {
 			return pyscan.No
 		}
 	case *pyscan.Element:
@@ -470,12 +470,12 @@ func isWorldSize(link Linker, scope *pyscan.Scope, frame *pyscan.Frame, e syntax
 // isN reports whether an expression is the number of micro-batches of the window.
 func (s *scaling) isN(scope *pyscan.Scope, e syntax.Expr) bool {
 	if s.window.N == nil {
-		return accumulationName(lastName(e))
+		return AccumulationName(lastName(e))
 	}
 	if scope == s.window.Scope && pyscan.Path(e) != "" && pyscan.Path(e) == pyscan.Path(s.window.N) {
 		return true
 	}
-	return accumulationName(lastName(e))
+	return AccumulationName(lastName(e))
 }
 
 func (s *scaling) namesAccumulation(e syntax.Expr) bool {
@@ -483,17 +483,17 @@ func (s *scaling) namesAccumulation(e syntax.Expr) bool {
 	syntax.Inspect(e, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.Name:
-			found = found || accumulationName(n.ID)
+			found = found || AccumulationName(n.ID)
 		case *syntax.Attribute:
-			found = found || accumulationName(n.Attr)
+			found = found || AccumulationName(n.Attr)
 		}
 		return !found
 	})
 	return found
 }
 
-// accumulationName goes by what the number of micro-batches or of tokens in a window is called.
-func accumulationName(name string) bool {
+// AccumulationName goes by what the number of micro-batches or of tokens in a window is called.
+func AccumulationName(name string) bool {
 	name = strings.ToLower(name)
 	switch name {
 	case "gas", "ga_steps", "update_freq", "iters_to_accumulate", "num_items_in_batch", "num_micro_batches", "num_microbatches", "n_micro_batches", "micro_batches", "num_tokens",

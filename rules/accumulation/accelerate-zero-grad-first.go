@@ -1,0 +1,91 @@
+package accumulation
+
+import (
+	_ "embed"
+
+	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/lint/source"
+	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/loop"
+)
+
+//go:embed accelerate-zero-grad-first.md
+var accelerateZeroGradFirstDoc string
+
+// AccelerateZeroGradFirst finds accelerator.accumulate() blocks that clear the gradients before their backward.
+var AccelerateZeroGradFirst = &lint.Rule{
+	Name:     "accelerate-zero-grad-first",
+	Family:   "accumulation",
+	Since:    "0.1",
+	Doc:      accelerateZeroGradFirstDoc,
+	Severity: lint.Error,
+	Fix:      lint.SometimesFix,
+	Mentions: loop.Mentions,
+	Loop: func(pass *lint.Pass, l *loop.Loop) {
+		for _, w := range loop.Windows(l, pass) {
+			checkZeroFirst(pass, l, w)
+		}
+	},
+}
+
+func checkZeroFirst(pass *lint.Pass, root *loop.Loop, w *loop.Window) {
+	first := w.Backward[0]
+	if !first.In(loop.AccumulateContext) {
+		return
+	}
+	framework := pass.Accumulation(first)
+	if framework.More == pyscan.No || framework.More == pyscan.Maybe && framework.Owner != nil {
+		return
+	}
+	for _, zero := range w.Micro.Of(loop.ZeroGrad) {
+		if zero.Order > first.Order || !zero.In(loop.AccumulateContext) || zero.Guard.Always() != pyscan.Yes || zero.Call == nil || ofModel(zero) || len(w.Steps) == 0 {
+			continue
+		}
+		if by := pass.PreparedBy(zero.On); by != "accelerate.prepare" && !opaque(pass, zero.On) {
+			continue // it is no prepared optimizer
+		}
+		var step *loop.Event
+		for _, one := range w.Steps {
+			if one.Order < zero.Order { // it clears what has been stepped
+				return
+			}
+			if clears(zero, []*loop.Event{one}) {
+				step = one
+			}
+		}
+		if step == nil || len(w.Backward) > 1 {
+			continue
+		}
+		d := pass.Reportf(root.Site(zero), "inside accumulate(), zero_grad acts on the last micro-batch of the window only, and here it runs before that one's backward: the gradients of all earlier micro-batches are thrown away")
+		d.Note(framework.At, "the window is set here")
+		moveBehind(d, zero, step)
+		return
+	}
+}
+
+func opaque(pass *lint.Pass, value pyscan.Value) bool {
+	for _, one := range pass.Bare(value) {
+		if !pass.Opaque(one) {
+			return false
+		}
+	}
+	return true
+}
+
+// moveBehind moves a statement behind another one, where both stand on lines of their own in one file.
+func moveBehind(d *lint.Diagnostic, zero, step *loop.Event) {
+	file := zero.Scope.Module.File
+	from, _, ok := wholeLine(file, zero.At)
+	to, indent, ok2 := wholeLine(step.Scope.Module.File, step.At)
+	if !ok || !ok2 || zero.Scope != step.Scope || len(zero.Guard) != len(step.Guard) {
+		d.Help("clear the gradients after the optimizer's step")
+		return
+	}
+	text := indent + file.Slice(zero.At.Span) + "\n"
+	end := to.Span.End
+	if end == uint32(len(file.Text)) && (len(file.Text) == 0 || file.Text[end-1] != '\n') {
+		text = "\n" + indent + file.Slice(zero.At.Span)
+	}
+	d.Suggest("clear the gradients after the optimizer's step", lint.Safe,
+		lint.Edit{At: from}, lint.Edit{At: file.At(source.Span{Start: end, End: end}), Text: text})
+}

@@ -1,0 +1,86 @@
+package accumulation
+
+import (
+	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/lint/source"
+	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/loop"
+	"github.com/trainvet/trainvet/pyscan/syntax"
+)
+
+// isN names the number of micro-batches of a window, as View.Steps and View.IsAccumulation ask for it.
+func isN(pass *lint.Pass, w *loop.Window) func(pyscan.Value) bool {
+	if w == nil || w.N == nil || w.Scope == nil {
+		return nil
+	}
+	n := pass.Eval(w.Scope, w.Frame, w.N)
+	return func(value pyscan.Value) bool { return pass.Same(n, value) }
+}
+
+// byAccumulation is the first division of a loss by the number of micro-batches, and whether something may undo it.
+func byAccumulation(pass *lint.Pass, scope *pyscan.Scope, frame *pyscan.Frame, e syntax.Expr, isN func(pyscan.Value) bool) (found *loop.Division, undone bool) {
+	list, undone := loop.Divided(pass, scope, frame, e)
+	for i := range list {
+		by := list[i].By
+		if pass.IsAccumulation(pass.Eval(list[i].Scope, list[i].Frame, by), isN) || loop.AccumulationName(pyscan.LastPart(pyscan.Path(by))) && notTokens(by) {
+			return &list[i], undone
+		}
+	}
+	return nil, undone
+}
+
+// notTokens keeps names of token and item counts apart, which are divisors of another kind.
+func notTokens(e syntax.Expr) bool {
+	switch pyscan.LastPart(pyscan.Path(e)) {
+	case "num_items_in_batch", "num_tokens", "total_tokens", "normalizer", "global_batch_size", "loss_scale_factor":
+		return false
+	}
+	return true
+}
+
+// stepped is the expression of the optimizer that an event steps or clears.
+func stepped(e *loop.Event) syntax.Expr {
+	if e.By == loop.Scaler && e.Call != nil && len(e.Call.Args) > 0 {
+		return e.Call.Args[0]
+	}
+	return e.Receiver
+}
+
+// oneOptimizer reports whether all events act on one and the same optimizer, as far as names tell.
+func oneOptimizer(events []*loop.Event) bool {
+	for _, e := range events[1:] {
+		if pyscan.LastPart(pyscan.Path(stepped(e))) != pyscan.LastPart(pyscan.Path(stepped(events[0]))) {
+			return false
+		}
+	}
+	return true
+}
+
+// wholeLine is the line of a statement with its line break, when nothing else stands on it.
+func wholeLine(file *source.File, at source.Place) (source.Place, string, bool) {
+	line := file.Line(at.Span.Start)
+	if file.Line(at.Span.End) != line {
+		return at, "", false
+	}
+	lines := file.Lines()
+	start := lines[line]
+	end := uint32(len(file.Text))
+	if line+1 < len(lines) {
+		end = lines[line+1]
+	}
+	indent := file.Slice(source.Span{Start: start, End: at.Span.Start})
+	for _, c := range indent {
+		if c != ' ' && c != '\t' {
+			return at, "", false
+		}
+	}
+	for _, c := range file.Slice(source.Span{Start: at.Span.End, End: end}) {
+		if c == '#' {
+			return at, "", false
+		}
+		if c != ' ' && c != '\t' && c != '\r' && c != '\n' {
+			return at, "", false
+		}
+	}
+	return file.At(source.Span{Start: start, End: end}), indent, true
+}

@@ -1,0 +1,83 @@
+package accumulation
+
+import (
+	_ "embed"
+
+	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/loop"
+)
+
+//go:embed zero-grad-inside-accumulation.md
+var zeroGradInsideAccumulationDoc string
+
+// ZeroGradInsideAccumulation finds accumulation loops that clear the gradients of every micro-batch.
+var ZeroGradInsideAccumulation = &lint.Rule{
+	Name:     "zero-grad-inside-accumulation",
+	Family:   "accumulation",
+	Since:    "0.1",
+	Doc:      zeroGradInsideAccumulationDoc,
+	Severity: lint.Error,
+	Mentions: loop.Mentions,
+	Loop: func(pass *lint.Pass, l *loop.Loop) {
+		for _, w := range loop.Windows(l, pass) {
+			if len(w.Steps) > 0 {
+				checkClearing(pass, l, w)
+			}
+		}
+	},
+}
+
+func checkClearing(pass *lint.Pass, root *loop.Loop, w *loop.Window) {
+	framework := pass.Accumulation(w.Backward[0])
+	for _, zero := range w.Micro.Of(loop.ZeroGrad) {
+		if zero.By == loop.Engine || zero.In(loop.NoGradContext) || zero.Guard.Always() != pyscan.Yes || zero.Guard.Boundary() != nil {
+			continue
+		}
+		switch {
+		case framework.By == "Accelerate" && w.Boundary == nil:
+			// The prepared optimizer clears at the boundary only; a model clears whenever it is asked to.
+			if framework.More != pyscan.Yes || !ofModel(zero) || !zero.In(loop.AccumulateContext) {
+				continue
+			}
+			d := pass.Reportf(root.Site(zero), "%s clears the gradients of every micro-batch: Accelerate holds back the zero_grad of a prepared optimizer only, so that each step sees the last micro-batch of its window alone", zero.Scope.Module.File.Slice(zero.At.Span))
+			d.Note(framework.At, "the window is set here")
+			d.Help("call zero_grad on the prepared optimizer, after its step")
+			return
+		case w.Accumulates == pyscan.No, framework.By == "DeepSpeed":
+			continue
+		case framework.By == "Accelerate" && w.Boundary.Kind == loop.SyncFlag && !ofModel(zero):
+			continue
+		case !ofModel(zero) && zero.Receiver != nil && !clears(zero, w.Steps):
+			continue
+		}
+		severity := lint.Error
+		if w.Accumulates == pyscan.Maybe && framework.More != pyscan.Yes {
+			severity = lint.Info
+		}
+		d := pass.Reportf(root.Site(zero), "the gradients are cleared in every micro-batch, while the optimizer steps once in %s: each step sees the last micro-batch alone", count(w)).As(severity)
+		d.Note(w.Steps[0].At, "the optimizer steps once a window, here")
+		d.Help("clear the gradients right after the optimizer's step, where that runs")
+		return
+	}
+}
+
+// ofModel reports whether gradients are cleared on the model or its parameters rather than through an optimizer.
+func ofModel(zero *loop.Event) bool {
+	if zero.Call == nil { // p.grad = None
+		return true
+	}
+	name := pyscan.LastPart(pyscan.Path(zero.Receiver))
+	return loop.ModelName(name)
+}
+
+// clears reports whether the optimizer that is cleared is the one that is stepped: another one is accumulated elsewhere.
+func clears(zero *loop.Event, steps []*loop.Event) bool {
+	name := pyscan.LastPart(pyscan.Path(stepped(zero)))
+	for _, step := range steps {
+		if is := pyscan.LastPart(pyscan.Path(stepped(step))); is == name || len(steps) == 1 && (len(zero.Via) > 0 || len(step.Via) > 0) {
+			return oneOptimizer(steps) || is == name
+		}
+	}
+	return false
+}
