@@ -9,6 +9,7 @@ import (
 	"github.com/trainvet/trainvet/rules/config"
 	"github.com/trainvet/trainvet/rules/ddp"
 	"github.com/trainvet/trainvet/rules/memory"
+	"github.com/trainvet/trainvet/rules/optimizer"
 	"github.com/trainvet/trainvet/rules/schedule"
 	"github.com/trainvet/trainvet/rules/zero"
 )
@@ -16,8 +17,10 @@ import (
 // All gives the rules, sorted by family and name.
 func All() []*lint.Rule {
 	return []*lint.Rule{
+		accumulation.AccelerateZeroGradFirst,
 		accumulation.NoSyncWithCheckpoint,
 		accumulation.UnscaledAccumulatedLoss,
+		accumulation.ZeroGradInsideAccumulation,
 		checkpointing.CheckpointEmbedding,
 		checkpointing.CheckpointOutputHead,
 		config.BatchSizeMismatch,
@@ -27,6 +30,7 @@ func All() []*lint.Rule {
 		ddp.DdpBucketCapMb,
 		memory.EmptyCachePerMicroBatch,
 		memory.HbmOverflow,
+		optimizer.ZeroGradMissing,
 		schedule.WarmupNotAdjustedForAccumulation,
 		zero.DeepspeedBypassEngine,
 		zero.DeepspeedManualAccumulation,
