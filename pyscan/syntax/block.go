@@ -545,9 +545,10 @@ func (p *parser) parameters(closer kind) *Arguments {
 func (p *parser) looseParameters() *Arguments {
 	last := p.lastColon()
 	if last < 0 {
-		last = p.i
+		n := p.new.arguments.take()
+		n.Base = p.from(p.start())
+		return n
 	}
-	saved := p.toks[last].kind
 	p.toks[last].kind = kRPar
 	if p.i == last {
 		p.kind = kRPar
@@ -558,7 +559,7 @@ func (p *parser) looseParameters() *Arguments {
 		p.accept(kComma)
 	}
 	n := p.parameters(kRPar)
-	p.toks[last].kind = saved
+	p.toks[last].kind = kColon
 	p.kind = p.toks[p.i].kind
 	return n
 }
@@ -650,13 +651,13 @@ func (p *parser) match() {
 		n.Subject = t
 	}
 	p.colon()
-	mark := len(p.cases.items)
-	stmts := len(p.stmts.items)
-	p.flush()
 	if p.kind != kNewline {
 		p.fail(p.here(), "invalid syntax")
 		p.junk()
 	}
+	p.flush()
+	mark := len(p.cases.items)
+	stmts := len(p.stmts.items)
 	p.skip() // the line's end
 	p.skip() // the indent; startsMatch has seen both
 	for p.kind != kDedent && p.kind != kEOF {
@@ -668,10 +669,15 @@ func (p *parser) match() {
 			p.statement()
 			continue
 		}
-		p.lost(stmts, mark)
+		if len(p.cases.items) == mark {
+			stmts = len(p.stmts.items) // what came before stays in front of the match
+		}
+		p.lost(stmts)
 		p.matchCase()
 	}
-	p.lost(stmts, mark)
+	if len(p.cases.items) > mark {
+		p.lost(stmts)
+	}
 	if p.kind == kDedent {
 		p.skip()
 	}
@@ -680,10 +686,9 @@ func (p *parser) match() {
 	p.stmts.push(n)
 }
 
-// lost moves statements from between the clauses of a match into the clause before them. Those before the first stay where they
-// are, in front of the match.
-func (p *parser) lost(stmts, cases int) {
-	if len(p.stmts.items) == stmts || len(p.cases.items) == cases {
+// lost moves statements from between the clauses of a match into the clause before them.
+func (p *parser) lost(stmts int) {
+	if len(p.stmts.items) == stmts {
 		return
 	}
 	c := p.cases.items[len(p.cases.items)-1]
