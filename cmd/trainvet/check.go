@@ -23,6 +23,7 @@ type checkFlags struct {
 	settings      check.Flags
 	facts         factFlags
 	stdinFilename string
+	command       []string // after --
 	fix           bool
 	unsafeFixes   bool
 	diff          bool
@@ -34,10 +35,15 @@ type checkFlags struct {
 func (a *app) check() *cobra.Command {
 	var f checkFlags
 	command := &cobra.Command{
-		Use:   "check [flags] [PATH...]",
-		Short: "Check files and folders (the default command)",
+		Use:   "check [flags] [PATH...] [-- COMMAND...]",
+		Short: "Check files and folders, or what a launch command would run (the default command)",
 		Args:  cobra.ArbitraryArgs,
-		RunE:  func(_ *cobra.Command, paths []string) error { return a.runCheck(&f, paths) },
+		RunE: func(command *cobra.Command, paths []string) error {
+			if dash := command.ArgsLenAtDash(); dash >= 0 {
+				f.command, paths = paths[dash:], paths[:dash]
+			}
+			return a.runCheck(&f, paths)
+		},
 	}
 	flags := command.Flags()
 	flags.SortFlags = false
@@ -71,7 +77,7 @@ func (a *app) runCheck(f *checkFlags, paths []string) error {
 	if err != nil {
 		return err
 	}
-	if len(paths) == 0 {
+	if len(paths) == 0 && len(f.command) == 0 {
 		paths = []string{"."}
 	}
 	snapshot := workspace.NewSnapshot(workspace.Disk{})
@@ -87,6 +93,12 @@ func (a *app) runCheck(f *checkFlags, paths []string) error {
 			snapshot = snapshot.With(file)
 			targets = append(targets, target)
 		}
+	}
+	if len(f.command) > 0 {
+		file := commandFile(f.command)
+		snapshot = snapshot.With(file)
+		more, wrong := check.Discover(filesIn(f.command), settings)
+		targets, problems = append(append(targets, check.Target{Path: file.Path, Named: true}), more...), append(problems, wrong...)
 	}
 	snapshot = check.GuessKinds(snapshot, targets)
 	options := check.Options{Rules: a.rules, Settings: settings, Jobs: f.jobs}

@@ -70,12 +70,11 @@ type fitAnswer struct {
 	Peak          *fitPeak             `json:"peak"`
 	ReservedBytes int64                `json:"reserved_bytes"`
 	DeviceBytes   int64                `json:"device_bytes"`
+	AtLeastBytes  int64                `json:"at_least_bytes"` // in the most favourable case of all that is not known; 0: not known
 	Phases        map[string]int64     `json:"phases"`
 	Parts         *fitParts            `json:"parts"`
 	Assumed       []string             `json:"assumed"`
 	Options       []fitOption          `json:"options"`
-
-	usage *memory.Usage
 }
 
 type (
@@ -112,7 +111,7 @@ type (
 func (a *app) answer(p *project, run *workspace.Run) fitAnswer {
 	report, err := run.Memory()
 	answer := fitAnswer{Path: run.Name, Plan: p.values(&run.Plan, false), Verdict: report.Verdict, Missing: []string{}, Phases: map[string]int64{}, Assumed: []string{},
-		Options: []fitOption{}, usage: report.Usage}
+		Options: []fitOption{}, AtLeastBytes: report.AtLeast}
 	answer.Missing = append(answer.Missing, report.Missing...)
 	if err != nil {
 		a.trouble("%s: %s", output.Escape(run.Name), output.Escape(err.Error()))
@@ -178,6 +177,9 @@ func (f *fitAnswer) print(out io.Writer, paint output.Paint) {
 		fmt.Fprintf(out, "  not known: %s\n", strings.Join(f.Missing, ", "))
 	}
 	if f.Peak == nil {
+		if f.AtLeastBytes > 0 {
+			fmt.Fprintf(out, "  needs at least %s per rank, whatever these are\n", gib(f.AtLeastBytes))
+		}
 		return
 	}
 	fmt.Fprintf(out, "  %s on the device per rank: %s allocated at the peak (%s, between %s and %s), %s reserved\n", gib(f.DeviceBytes), gib(f.Peak.Bytes),

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/trainvet/trainvet/lint/source"
+)
+
+// commandName is what findings call the launch command on our own command line.
+const commandName = "<command>.sh"
+
+// commandFile is a launch command as a script of one line.
+func commandFile(words []string) *source.File {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		quoted[i] = shellQuote(word)
+	}
+	text := []byte(strings.Join(quoted, " ") + "\n")
+	return &source.File{Path: commandName, Kind: source.Shell, Text: text, Raw: text}
+}
+
+// shellQuote writes a word so that a shell reads it as it is.
+func shellQuote(word string) string {
+	plain := func(r rune) bool {
+		return r < 0x80 && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-./=:,@%+", r))
+	}
+	if word != "" && !strings.ContainsFunc(word, func(r rune) bool { return !plain(r) }) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// filesIn are the files that a command names, as words or as values of flags. The program itself is none.
+func filesIn(words []string) []string {
+	var files []string
+	for _, word := range words[1:] {
+		if _, value, ok := strings.Cut(word, "="); ok && strings.HasPrefix(word, "-") {
+			word = value
+		}
+		if info, err := os.Stat(filepath.FromSlash(word)); err == nil && info.Mode().IsRegular() && !slices.Contains(files, word) {
+			files = append(files, word)
+		}
+	}
+	return files
+}
