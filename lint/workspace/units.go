@@ -181,7 +181,7 @@ func (v *View) IsAccumulation(value pyscan.Value, isN func(pyscan.Value) bool) b
 		return true
 	}
 	for _, one := range Alternatives(value) {
-		if loop.AccumulationName(NameOf(v, one)) {
+		if loop.WindowName(NameOf(v, one)) {
 			return true
 		}
 	}

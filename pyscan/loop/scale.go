@@ -494,14 +494,29 @@ func (s *scaling) namesAccumulation(e syntax.Expr) bool {
 
 // AccumulationName goes by what the number of micro-batches or of tokens in a window is called.
 func AccumulationName(name string) bool {
-	name = strings.ToLower(name)
-	switch name {
-	case "gas", "ga_steps", "update_freq", "iters_to_accumulate", "num_items_in_batch", "num_micro_batches", "num_microbatches", "n_micro_batches", "micro_batches", "num_tokens",
-		"total_tokens", "loss_scale_factor", "normalizer", "accumulate_grad_batches", "grad_acc", "global_batch_size", "virtual_batch":
+	if WindowName(name) {
 		return true
 	}
-	if strings.HasSuffix(name, "tokens") && (strings.Contains(name, "valid") || strings.Contains(name, "total") || strings.Contains(name, "num_") || strings.Contains(name, "n_") || strings.Contains(name, "global")) {
+	name = strings.ToLower(name)
+	if strings.Contains(name, "accum") || strings.Contains(name, "microbatch") || strings.Contains(name, "micro_batch") {
 		return true
+	}
+	switch name {
+	case "num_items_in_batch", "num_tokens", "total_tokens", "loss_scale_factor", "normalizer", "global_batch_size":
+		return true
+	}
+	return strings.HasSuffix(name, "tokens") && (strings.Contains(name, "valid") || strings.Contains(name, "total") || strings.Contains(name, "num_") || strings.Contains(name, "n_") || strings.Contains(name, "global"))
+}
+
+// WindowName goes by what the number of micro-batches in a window is called.
+func WindowName(name string) bool {
+	name = strings.ToLower(name)
+	switch name {
+	case "gas", "ga_steps", "update_freq", "iters_to_accumulate", "num_micro_batches", "num_microbatches", "n_micro_batches", "micro_batches", "accumulate_grad_batches", "grad_acc", "virtual_batch":
+		return true
+	}
+	if strings.Contains(name, "size") || strings.Contains(name, "token") { // of a micro-batch
+		return false
 	}
 	return strings.Contains(name, "accum") || strings.Contains(name, "microbatch") || strings.Contains(name, "micro_batch") || strings.Contains(name, "grad_acc")
 }

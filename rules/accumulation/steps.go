@@ -22,20 +22,11 @@ func byAccumulation(pass *lint.Pass, scope *pyscan.Scope, frame *pyscan.Frame, e
 	list, undone := loop.Divided(pass, scope, frame, e)
 	for i := range list {
 		by := list[i].By
-		if pass.IsAccumulation(pass.Eval(list[i].Scope, list[i].Frame, by), isN) || loop.AccumulationName(pyscan.LastPart(pyscan.Path(by))) && notTokens(by) {
+		if pass.IsAccumulation(pass.Eval(list[i].Scope, list[i].Frame, by), isN) || loop.WindowName(pyscan.LastPart(pyscan.Path(by))) {
 			return &list[i], undone
 		}
 	}
 	return nil, undone
-}
-
-// notTokens keeps names of token and item counts apart, which are divisors of another kind.
-func notTokens(e syntax.Expr) bool {
-	switch pyscan.LastPart(pyscan.Path(e)) {
-	case "num_items_in_batch", "num_tokens", "total_tokens", "normalizer", "global_batch_size", "loss_scale_factor":
-		return false
-	}
-	return true
 }
 
 // stepped is the expression of the optimizer that an event steps or clears.

@@ -1,0 +1,56 @@
+package accumulation
+
+import (
+	_ "embed"
+
+	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/loop"
+)
+
+//go:embed optimizer-step-every-micro-batch.md
+var optimizerStepEveryMicroBatchDoc string
+
+// OptimizerStepEveryMicroBatch finds loops that prepare accumulation and step the optimizer in each micro-batch all the same.
+var OptimizerStepEveryMicroBatch = &lint.Rule{
+	Name:     "optimizer-step-every-micro-batch",
+	Family:   "accumulation",
+	Since:    "0.1",
+	Doc:      optimizerStepEveryMicroBatchDoc,
+	Severity: lint.Warning,
+	Mentions: loop.Mentions,
+	Loop: func(pass *lint.Pass, l *loop.Loop) {
+		for _, w := range loop.Windows(l, pass) {
+			if w.Outer == nil && w.Boundary == nil && len(w.Steps) > 0 && w.Micro.Node != nil {
+				checkStepping(pass, l, w)
+			}
+		}
+	},
+}
+
+func checkStepping(pass *lint.Pass, root *loop.Loop, w *loop.Window) {
+	backward := w.Backward[0]
+	if len(w.Backward) > 1 || backward.By != loop.Plain && backward.By != loop.Scaler && backward.By != loop.Fabric || backward.Loss == nil || !oneOptimizer(w.Steps) {
+		return
+	}
+	for _, step := range w.Steps {
+		if step.By == loop.Engine || step.Guard.Always() != pyscan.Yes || pass.PreparedBy(step.On) == "accelerate.prepare" || step.In(loop.AccumulateContext) {
+			return
+		}
+	}
+	division, undone := byAccumulation(pass, backward.Scope, backward.Frame, backward.Loss, nil)
+	if division == nil || undone || !division.On {
+		return
+	}
+	n := pass.Eval(division.Scope, division.Frame, division.By)
+	if c, ok := pass.Constant(n); ok {
+		if number, _ := c.Number(); number <= 1 {
+			return
+		}
+	}
+	step := w.Steps[0]
+	by := division.Scope.Module.File.Slice(division.By.Span())
+	d := pass.Reportf(root.Site(step), "the loss is divided by %s for accumulation, but the optimizer steps in every micro-batch: %s small steps in place of one, and nothing is accumulated", by, by)
+	d.Note(division.Scope.Module.File.At(division.Node.Span()), "the loss is divided here")
+	d.Help("step and clear once in %s micro-batches, or do not divide", by)
+}

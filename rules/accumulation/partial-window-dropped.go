@@ -1,0 +1,134 @@
+package accumulation
+
+import (
+	_ "embed"
+	"strings"
+
+	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/loop"
+	"github.com/trainvet/trainvet/pyscan/syntax"
+)
+
+//go:embed partial-window-dropped.md
+var partialWindowDroppedDoc string
+
+// PartialWindowDropped finds accumulation loops that leave the last micro-batches of an epoch without a step.
+var PartialWindowDropped = &lint.Rule{
+	Name:     "partial-window-dropped",
+	Family:   "accumulation",
+	Since:    "0.1",
+	Doc:      partialWindowDroppedDoc,
+	Severity: lint.Warning,
+	Mentions: loop.Mentions,
+	Loop: func(pass *lint.Pass, l *loop.Loop) {
+		for _, w := range loop.Windows(l, pass) {
+			if w.Boundary != nil && w.Boundary.Kind == loop.Modulo && !w.Boundary.Tail && w.Accumulates == pyscan.Yes {
+				checkTail(pass, w)
+			}
+		}
+	},
+}
+
+func checkTail(pass *lint.Pass, w *loop.Window) {
+	switch w.Backward[0].By {
+	case loop.Plain, loop.Scaler, loop.Fabric, loop.Lightning:
+	default:
+		return
+	}
+	data := enumerated(w)
+	if data == nil || endless(data) || !oneOptimizer(w.Steps) || len(w.Boundary.Scope.Module.File.Slice(w.Boundary.Expr.Span())) == 0 {
+		return
+	}
+	for outer := w.Micro.Outer; outer != nil; outer = outer.Outer { // a flush behind the loop
+		for _, step := range outer.Of(loop.Step) {
+			if step.Order > w.Micro.Order {
+				return
+			}
+		}
+	}
+	epochs := w.Micro.Outer
+	if epochs == nil {
+		return
+	}
+	again := epochs.Node != nil
+	if !again && pass.HasCallers(epochs.Scope) && epochs.Framework == "" { // looked at from the caller's loop
+		return
+	}
+	leaks := again
+	for outer := epochs; outer != nil && outer.Node != nil; outer = outer.Outer {
+		if len(outer.Of(loop.ZeroGrad)) > 0 {
+			leaks = false
+		}
+	}
+	for _, zero := range w.Micro.Deep(loop.ZeroGrad) {
+		if zero.Guard.Boundary() == nil {
+			leaks = false
+		}
+	}
+	n := count(w)
+	at := w.Boundary.Scope.Module.File.At(w.Boundary.Expr.Span())
+	var d *lint.Diagnostic
+	if leaks {
+		d = pass.Reportf(at, "what is left of an epoch after its last full window of %s micro-batches gets no step of its own, and its gradients are added to those of the next epoch's first window", n)
+	} else {
+		d = pass.Reportf(at, "what is left after the last full window of %s micro-batches gets no step: up to %s - 1 micro-batches are computed in vain", n, n).As(lint.Info)
+	}
+	if w.Boundary.Counter != "" {
+		d.Help("step at the end of the data too: `or %s + 1 == len(%s)`; and divide that window's losses by the number of its micro-batches", w.Boundary.Counter, data.Scope.Module.File.Slice(data.Expr.Span()))
+	}
+}
+
+type counted struct {
+	Expr  syntax.Expr
+	Scope *pyscan.Scope
+}
+
+// enumerated is what `for i, batch in enumerate(data)` goes through, when the boundary counts with i: an index that starts
+// anew in each epoch.
+func enumerated(w *loop.Window) *counted {
+	l, ok := w.Micro.Node.(*syntax.For)
+	if !ok || w.Boundary.Counter == "" || w.Boundary.Scope != w.Micro.Scope {
+		return nil
+	}
+	pair, ok := l.Target.(*syntax.Tuple)
+	if !ok || len(pair.Elts) == 0 || pyscan.Path(pair.Elts[0]) != w.Boundary.Counter {
+		return nil
+	}
+	iter := l.Iter
+	for range 4 {
+		call, ok := iter.(*syntax.Call)
+		if !ok {
+			if name, ok := iter.(*syntax.Name); ok {
+				if def := w.Micro.Scope.Def(name); def != nil && def.Kind == pyscan.AssignDef && def.Value != nil && len(def.Path) == 0 {
+					iter = def.Value
+					continue
+				}
+			}
+			return nil
+		}
+		if len(call.Args) == 0 {
+			return nil
+		}
+		if pyscan.Path(call.Func) == "enumerate" {
+			if len(call.Args) > 1 || len(call.Keywords) > 0 {
+				return nil
+			}
+			return &counted{call.Args[0], w.Micro.Scope}
+		}
+		iter = call.Args[0] // tqdm(enumerate(data))
+	}
+	return nil
+}
+
+// endless reports whether data may have no end: a generator of the program, a stream, a cycle. Only the end of the data drops a
+// window.
+func endless(data *counted) bool {
+	text := strings.ToLower(data.Scope.Module.File.Slice(data.Expr.Span()))
+	for _, word := range []string{"cycle", "infinite", "endless", "stream", "iter", "repeat", "forever", "range("} {
+		if strings.Contains(text, word) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,140 @@
+package schedule
+
+import (
+	_ "embed"
+
+	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/lint/source"
+	"github.com/trainvet/trainvet/lint/workspace"
+	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/loop"
+	"github.com/trainvet/trainvet/pyscan/syntax"
+)
+
+//go:embed scheduler-double-step.md
+var docSchedulerDoubleStep string
+
+// SchedulerDoubleStep finds schedules that a DeepSpeed engine advances and the program advances too.
+var SchedulerDoubleStep = &lint.Rule{
+	Name:     "scheduler-double-step",
+	Family:   "schedule",
+	Since:    "0.1",
+	Doc:      docSchedulerDoubleStep,
+	Severity: lint.Error,
+	Fix:      lint.SometimesFix,
+	Mentions: loop.Mentions,
+	Hides:    []string{"scheduler-step-per-micro-batch", "scheduler-before-optimizer"},
+	Loop: func(pass *lint.Pass, l *loop.Loop) {
+		engine := false
+		for _, step := range l.Deep(loop.Step) {
+			engine = engine || step.By == loop.Engine
+		}
+		if !engine {
+			return
+		}
+		for _, sched := range l.Deep(loop.SchedulerStep) {
+			if given, ok := ofEngine(pass, sched); ok {
+				d := pass.Reportf(l.Site(sched), "the DeepSpeed engine advances this schedule in its own step() already: the learning rate follows it twice as fast")
+				d.Note(given, "the engine gets or makes the schedule here")
+				deleteStatement(d, sched)
+			}
+		}
+	},
+}
+
+// ofEngine reports whether a schedule is one that deepspeed.initialize was given or gave back.
+func ofEngine(pass *lint.Pass, sched *loop.Event) (source.Place, bool) {
+	for _, one := range workspace.Alternatives(pass.Expand(sched.On)) {
+		inst, ok := one.(*pyscan.Instance)
+		if !ok {
+			if _, result := one.(*pyscan.Result); !result {
+				continue
+			}
+		}
+		if ok && inst.Call == nil {
+			if call, is := inst.At.Node.(*syntax.Call); is && inst.At.Module != nil && pyscan.LastPart(pyscan.Path(call.Func)) == "initialize" {
+				return inst.Site().Place(), true
+			}
+			continue
+		}
+		if at, found := handedOver(pass, one); found {
+			return at, true
+		}
+	}
+	return source.Place{}, false
+}
+
+// handedOver looks for deepspeed.initialize(lr_scheduler=value) in the file that makes the schedule.
+func handedOver(pass *lint.Pass, value pyscan.Value) (source.Place, bool) {
+	m := value.Site().Module
+	if m == nil {
+		return source.Place{}, false
+	}
+	for node := range m.Tree.All() {
+		call, ok := node.(*syntax.Call)
+		if !ok || pyscan.LastPart(pyscan.Path(call.Func)) != "initialize" {
+			continue
+		}
+		scope := pyscan.ScopeAt(m, call)
+		if pass.ExternalName(pass.Eval(scope, nil, call.Func)) != "deepspeed.initialize" {
+			continue
+		}
+		given := pass.Arg(scope, nil, call, "lr_scheduler", 5)
+		if given == nil {
+			continue
+		}
+		for _, one := range workspace.Alternatives(pass.Expand(given)) {
+			if one.Site().Node != nil && one.Site().Node == value.Site().Node {
+				return m.File.At(call.Span()), true
+			}
+		}
+	}
+	return source.Place{}, false
+}
+
+// deleteStatement offers to delete a call that is a line of its own, where its block keeps another statement.
+func deleteStatement(d *lint.Diagnostic, event *loop.Event) {
+	const title = "leave the schedule to the engine"
+	if block := blockOf(event); len(block) < 2 || event.At.Path != d.At.Path {
+		d.Help(title)
+		return
+	}
+	file := event.Scope.Module.File
+	line := file.Line(event.At.Span.Start)
+	lines := file.Lines()
+	end := uint32(len(file.Text))
+	if line+1 < len(lines) {
+		end = lines[line+1]
+	}
+	d.Suggest(title, lint.Unsafe, lint.Edit{At: file.At(source.Span{Start: lines[line], End: end})})
+}
+
+// blockOf are the statements of the block that an event's statement stands in, when it fills a line.
+func blockOf(event *loop.Event) []syntax.Stmt {
+	var found []syntax.Stmt
+	look := func(body []syntax.Stmt) {
+		for _, stmt := range body {
+			if e, ok := stmt.(*syntax.ExprStmt); ok && e.Value == syntax.Expr(event.Call) {
+				found = body
+			}
+		}
+	}
+	look(event.Scope.Body())
+	for _, stmt := range event.Scope.Body() {
+		syntax.Inspect(stmt, func(n syntax.Node) bool {
+			switch n := n.(type) {
+			case *syntax.If:
+				look(n.Body)
+				look(n.OrElse)
+			case *syntax.For:
+				look(n.Body)
+			case *syntax.While:
+				look(n.Body)
+			case *syntax.With:
+				look(n.Body)
+			}
+			return found == nil
+		})
+	}
+	return found
+}
