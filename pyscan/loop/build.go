@@ -211,7 +211,11 @@ func (b *builder) stmt(stmt syntax.Stmt) {
 		contexts := b.contexts
 		for _, item := range s.Items {
 			b.expr(item.Context)
-			b.contexts = append(b.contexts[:len(b.contexts):len(b.contexts)], b.context(item.Context)...)
+			made := b.context(item.Context)
+			for i := range made {
+				made[i].Item = item.Context
+			}
+			b.contexts = append(b.contexts[:len(b.contexts):len(b.contexts)], made...)
 		}
 		b.block(s.Body)
 		b.contexts = contexts

@@ -113,7 +113,8 @@ type Item struct {
 
 // Context is a with statement around an event.
 type Context struct {
-	Expr   syntax.Expr
+	Expr   syntax.Expr    // what makes the context: for `with ctx:`, what ctx was assigned
+	Item   syntax.Expr    // as it stands in the with statement; nil for a decorator
 	Values []pyscan.Value // alternatives of the context's value
 	Scope  *pyscan.Scope
 	Frame  *pyscan.Frame

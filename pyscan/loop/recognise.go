@@ -533,7 +533,31 @@ func (b *builder) context(e syntax.Expr) []Context {
 		}
 	}
 	value := b.link.Expand(b.link.Eval(b.scope, b.frame, e))
+	if call, ok := e.(*syntax.Call); ok && len(call.Args)+len(call.Keywords) == 0 { // ctx = model.no_sync if c else nullcontext; with ctx():
+		if name, ok := call.Func.(*syntax.Name); ok {
+			if def := b.scope.Def(name); def != nil && def.Kind == pyscan.AssignDef {
+				if choice, ok := def.Value.(*syntax.IfExp); ok {
+					return b.chosen(call, choice)
+				}
+			}
+		}
+	}
 	return []Context{{Expr: e, Values: alternatives(value), Scope: b.scope, Frame: b.frame, Kind: contextKind(b.link, value)}}
+}
+
+// chosen is a context whose maker was chosen before: each side with its guard.
+func (b *builder) chosen(call *syntax.Call, choice *syntax.IfExp) []Context {
+	var list []Context
+	for _, side := range []struct {
+		e       syntax.Expr
+		negated bool
+	}{{choice.Body, false}, {choice.OrElse, true}} {
+		maker := b.link.Expand(b.link.Eval(b.scope, b.frame, side.e))
+		var value pyscan.Value = &pyscan.Result{Origin: pyscan.From(b.scope.Module, side.e), Of: maker, Call: call, Frame: b.frame}
+		list = append(list, Context{Expr: side.e, Values: []pyscan.Value{value}, Scope: b.scope, Frame: b.frame, Kind: contextKind(b.link, value),
+			Guard: b.conditions(choice.Test, side.negated, 0)})
+	}
+	return list
 }
 
 func contextKind(link Linker, value pyscan.Value) ContextKind {
