@@ -1,0 +1,117 @@
+package ddp
+
+import (
+	"strings"
+
+	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/lint/workspace"
+	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/loop"
+	"github.com/trainvet/trainvet/pyscan/syntax"
+)
+
+// wrapperOf is the outermost wrapper of a value, and whether the value is certainly wrapped so.
+func wrapperOf(pass *lint.Pass, value pyscan.Value) (w workspace.Wrapper, certain pyscan.Truth) {
+	if value == nil {
+		return w, pyscan.No
+	}
+	wrappers, _, _ := pass.Wrappers(value)
+	if len(wrappers) == 0 {
+		return w, pyscan.No
+	}
+	if len(workspace.Alternatives(pass.Expand(value))) > 1 {
+		return wrappers[0], pyscan.Maybe
+	}
+	return wrappers[0], pyscan.Yes
+}
+
+// ddpForward is the first forward of a DDP model in a loop, with its wrapper. A model that is wrapped only sometimes, as
+// when one process runs alone, counts.
+func ddpForward(pass *lint.Pass, l *loop.Loop) (*loop.Event, workspace.Wrapper) {
+	for event := range l.All {
+		if event.Kind == loop.Forward && !event.In(loop.NoGradContext) {
+			if w, is := wrapperOf(pass, event.On); is != pyscan.No && w.Kind == workspace.DDP {
+				return event, w
+			}
+		}
+	}
+	return nil, workspace.Wrapper{}
+}
+
+// wrappedAt notes where a model is wrapped.
+func wrappedAt(d *lint.Diagnostic, w workspace.Wrapper) *lint.Diagnostic {
+	if w.Call != nil && w.Scope != nil {
+		d.Note(w.Scope.Module.File.At(w.Call.Span()), "the model is wrapped here")
+	}
+	return d
+}
+
+// noSync is the no_sync call that a context is, with the model it belongs to.
+func noSync(c loop.Context) (call *syntax.Call, result *pyscan.Result, model pyscan.Value) {
+	if c.Kind != loop.NoSyncContext {
+		return nil, nil, nil
+	}
+	for _, value := range c.Values {
+		if result, ok := value.(*pyscan.Result); ok {
+			if member, ok := result.Of.(*pyscan.Member); ok && member.Name == "no_sync" {
+				return result.Call, result, member.Base
+			}
+		}
+	}
+	return nil, nil, nil
+}
+
+// reducesByHand reports whether the functions around an event hold a call that says it synchronises: then whoever wrote
+// them knows what the wrapper leaves undone.
+func reducesByHand(events ...*loop.Event) bool {
+	for _, event := range events {
+		scope := event.Scope
+		for scope.Parent != nil && scope.Kind == pyscan.LambdaScope {
+			scope = scope.Parent
+		}
+		for _, stmt := range scope.Body() {
+			found := false
+			syntax.Inspect(stmt, func(n syntax.Node) bool {
+				if call, ok := n.(*syntax.Call); ok && synchronises(lastName(call.Func)) {
+					found = true
+				}
+				return !found
+			})
+			if found {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func synchronises(name string) bool {
+	name = strings.ToLower(name)
+	for _, word := range []string{"all_reduce", "allreduce", "average_", "reduce_grad", "sync_grad", "grad_sync", "gradient_sync", "synchronize_grad", "sync_param", "diloco", "outer_step",
+		"reduce_scatter", "broadcast", "merge_grad", "sync_model"} {
+		if strings.Contains(name, word) {
+			return true
+		}
+	}
+	return false
+}
+
+func lastName(e syntax.Expr) string {
+	switch e := e.(type) {
+	case *syntax.Name:
+		return e.ID
+	case *syntax.Attribute:
+		return e.Attr
+	}
+	return ""
+}
+
+// keywordAt is the keyword of a call, name and value.
+func keywordAt(call *syntax.Call, name string) *syntax.Keyword {
+	for _, k := range call.Keywords {
+		if k.Arg == name {
+			return k
+		}
+	}
+	return nil
+}
