@@ -1,0 +1,157 @@
+package amp
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/lint/source"
+	"github.com/trainvet/trainvet/lint/workspace"
+	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/loop"
+	"github.com/trainvet/trainvet/pyscan/syntax"
+)
+
+// scalerCalls calls visit for each call in the module that makes a GradScaler.
+func scalerCalls(pass *lint.Pass, module *pyscan.Module, visit func(*pyscan.Scope, *syntax.Call)) {
+	for node := range module.Tree.All() {
+		if call, ok := node.(*syntax.Call); ok {
+			if scope := pyscan.ScopeAt(module, call); isScaler(pass, scope, nil, call) {
+				visit(scope, call)
+			}
+		}
+	}
+}
+
+// loopsWith lists the loops that a GradScaler, made by a call in the module, goes through: those of the module, and of the
+// files whose functions it is handed to.
+func loopsWith(pass *lint.Pass, module *pyscan.Module, made *syntax.Call) []*loop.Loop {
+	var list []*loop.Loop
+	for _, m := range append([]*pyscan.Module{module}, handedTo(pass, module, made)...) {
+		for _, l := range pass.Loops(m) {
+			for event := range l.All {
+				if scaled(event) && madeBy(pass, event, made) {
+					list = append(list, l)
+					break
+				}
+			}
+		}
+	}
+	return list
+}
+
+// handedTo lists the other files of which a function is called with the scaler.
+func handedTo(pass *lint.Pass, module *pyscan.Module, made *syntax.Call) []*pyscan.Module {
+	var list []*pyscan.Module
+	for node := range module.Tree.All() {
+		call, ok := node.(*syntax.Call)
+		if !ok {
+			continue
+		}
+		scope := pyscan.ScopeAt(module, call)
+		args := slices.Clone(call.Args)
+		for _, k := range call.Keywords {
+			args = append(args, k.Value)
+		}
+		for _, arg := range args {
+			if workspace.Leaf(arg) == "" || !isMadeBy(pass, pass.Eval(scope, nil, arg), made) {
+				continue
+			}
+			if f := pass.Called(pass.Eval(scope, nil, call.Func)); f != nil && f.Scope.Module != module && !slices.Contains(list, f.Scope.Module) {
+				list = append(list, f.Scope.Module)
+			}
+		}
+	}
+	return list
+}
+
+func madeBy(pass *lint.Pass, e *loop.Event, made *syntax.Call) bool {
+	expr := scalerOf(e)
+	if expr == nil {
+		return false
+	}
+	return isMadeBy(pass, pass.Eval(e.Scope, e.Frame, expr), made)
+}
+
+func isMadeBy(pass *lint.Pass, value pyscan.Value, made *syntax.Call) bool {
+	for _, one := range pass.Bare(value) {
+		if inst, ok := one.(*pyscan.Instance); ok && inst.Call == made {
+			return true
+		}
+	}
+	return false
+}
+
+// trained are the dtypes of the parameters that the loops train ("torch.float16"), with where each was chosen: of the models whose parameters
+// the scaled optimizers hold, or where no optimizer is known, of the one model that runs forward.
+func trained(pass *lint.Pass, loops []*loop.Loop) (dtype string, at source.Place) {
+	type expr struct {
+		scope *pyscan.Scope
+		frame *pyscan.Frame
+		e     syntax.Expr
+	}
+	var held, called []expr
+	names := map[string]bool{}
+	for _, l := range loops {
+		for event := range l.All {
+			switch {
+			case event.Kind == loop.Step && event.By == loop.Scaler && len(event.Call.Args) > 0:
+				for _, one := range pass.Bare(pass.Eval(event.Scope, event.Frame, event.Call.Args[0])) {
+					inst, ok := one.(*pyscan.Instance)
+					if !ok || inst.Call == nil || inst.At.Module == nil {
+						continue
+					}
+					scope := pyscan.ScopeAt(inst.At.Module, inst.Call)
+					for _, model := range parametersOf(inst.Call) {
+						held = append(held, expr{scope, inst.Frame, model})
+					}
+				}
+			case event.Kind == loop.Forward && event.Call != nil && !event.In(loop.NoGradContext):
+				called = append(called, expr{event.Scope, event.Frame, event.Call.Func})
+				names[pyscan.Path(event.Call.Func)] = true
+			}
+		}
+	}
+	if len(held) == 0 && len(names) == 1 {
+		held = called
+	}
+	for _, model := range held {
+		if adapted(model.scope.Module) {
+			return "", source.Place{}
+		}
+		name, where := pass.ParameterType(model.scope, model.frame, model.e)
+		if name == "" || dtype != "" && name != dtype {
+			return "", source.Place{}
+		}
+		dtype, at = name, where
+	}
+	return dtype, at
+}
+
+// parametersOf lists the models in Optimizer(model.parameters(), ...).
+func parametersOf(call *syntax.Call) []syntax.Expr {
+	var list []syntax.Expr
+	if len(call.Args) == 0 {
+		return nil
+	}
+	syntax.Inspect(call.Args[0], func(n syntax.Node) bool {
+		if inner, ok := n.(*syntax.Call); ok {
+			if attr, ok := inner.Func.(*syntax.Attribute); ok && (attr.Attr == "parameters" || attr.Attr == "named_parameters") {
+				list = append(list, attr.Value)
+			}
+		}
+		return true
+	})
+	return list
+}
+
+// adapted reports whether a file freezes parameters or puts adapters on models: what trains then has a dtype of its own.
+func adapted(module *pyscan.Module) bool {
+	text := strings.ToLower(string(module.File.Text))
+	for _, word := range []string{"lora", "peft", "requires_grad", "adapter"} {
+		if strings.Contains(text, word) {
+			return true
+		}
+	}
+	return false
+}
