@@ -138,9 +138,18 @@ func scalerEnabled(pass *lint.Pass, e *loop.Event) pyscan.Truth {
 	if expr == nil {
 		return answer
 	}
+	if !strings.Contains(strings.ToLower(workspace.Leaf(expr)), "scaler") { // engine.scale(loss) is DeepSpeed's
+		answer = pyscan.No
+	}
 	for _, one := range workspace.Alternatives(pass.Expand(pass.Eval(e.Scope, e.Frame, expr))) {
 		inst, ok := one.(*pyscan.Instance)
-		if !ok || inst.Call == nil || inst.At.Module == nil {
+		if !ok {
+			continue
+		}
+		if name := pass.ExternalName(inst.Of); !strings.HasSuffix(name, "GradScaler") && !strings.HasSuffix(pass.ExternalBase(inst.Of), "GradScaler") {
+			return pyscan.No // another class, which keeps to other rules
+		}
+		if inst.Call == nil || inst.At.Module == nil {
 			continue
 		}
 		if answer = enabled(pass, pyscan.ScopeAt(inst.At.Module, inst.Call), inst.Frame, inst.Call, scalerFlag(pass.ExternalName(inst.Of))); answer != pyscan.Yes {

@@ -81,7 +81,9 @@ func (p *protocol) of(match func(happening) bool) []happening {
 	return list
 }
 
-func isScaledStep(h happening) bool     { return h.Kind == loop.Step && h.By == loop.Scaler && len(h.Call.Args) > 0 }
+func isScaledStep(h happening) bool {
+	return h.Kind == loop.Step && h.By == loop.Scaler && len(h.Call.Args) > 0
+}
 func isScaledBackward(h happening) bool { return h.Kind == loop.Backward && h.By == loop.Scaler }
 func isUpdate(h happening) bool         { return h.Kind == loop.ScalerUpdate && h.Call != nil }
 func isUnscaled(h happening) bool       { return h.Kind == loop.Unscale && isUnscale(h.Event) }
