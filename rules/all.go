@@ -5,6 +5,7 @@ package rules
 import (
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/rules/accumulation"
+	"github.com/trainvet/trainvet/rules/amp"
 	"github.com/trainvet/trainvet/rules/checkpointing"
 	"github.com/trainvet/trainvet/rules/config"
 	"github.com/trainvet/trainvet/rules/ddp"
@@ -27,6 +28,12 @@ func All() []*lint.Rule {
 		accumulation.PartialWindowDropped,
 		accumulation.UnscaledAccumulatedLoss,
 		accumulation.ZeroGradInsideAccumulation,
+		amp.BackwardInsideAutocast,
+		amp.ClipBeforeUnscale,
+		amp.Fp16AutocastWithoutGradscaler,
+		amp.GradscalerFp16Params,
+		amp.GradscalerWithBf16,
+		amp.ScalerProtocol,
 		checkpointing.CheckpointEmbedding,
 		checkpointing.CheckpointOutputHead,
 		config.BatchSizeMismatch,
