@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,6 +26,7 @@ type checkFlags struct {
 	facts         factFlags
 	stdinFilename string
 	command       []string // after --
+	writeBaseline string
 	fix           bool
 	unsafeFixes   bool
 	diff          bool
@@ -59,6 +62,8 @@ func (a *app) check() *cobra.Command {
 	flags.BoolVar(&f.settings.Tests, "tests", false, "check files in folders of tests and fixtures too, not only those named")
 	flags.StringVar(&f.stdinFilename, "stdin-filename", "", "the name of the text on stdin, for the path -")
 	f.facts.add(flags)
+	flags.StringVar(&f.settings.Baseline, "baseline", "", "hide the findings that `FILE` records")
+	flags.StringVar(&f.writeBaseline, "write-baseline", "", "record what is found now in `FILE`")
 	flags.BoolVar(&f.fix, "fix", false, "apply safe fixes, and report what is left")
 	flags.BoolVar(&f.unsafeFixes, "unsafe-fixes", false, "apply unsafe fixes as well")
 	flags.BoolVar(&f.diff, "diff", false, "print what --fix would change, and change nothing")
@@ -101,7 +106,7 @@ func (a *app) runCheck(f *checkFlags, paths []string) error {
 		targets, problems = append(append(targets, check.Target{Path: file.Path, Named: true}), more...), append(problems, wrong...)
 	}
 	snapshot = check.GuessKinds(snapshot, targets)
-	options := check.Options{Rules: a.rules, Settings: settings, Jobs: f.jobs}
+	options := check.Options{Rules: a.rules, Settings: settings, Jobs: f.jobs, NoBaseline: f.writeBaseline != ""}
 	var report *check.Report
 	if f.fix || f.diff {
 		var fixed *check.Fixed
@@ -122,7 +127,19 @@ func (a *app) runCheck(f *checkFlags, paths []string) error {
 	if err != nil {
 		return err
 	}
-	if err := a.write(sinks, report); err != nil {
+	if f.writeBaseline != "" {
+		for i := range report.Findings {
+			report.Findings[i].Fails = false
+		}
+		var text bytes.Buffer
+		if err := check.WriteBaseline(&text, report, settings, f.writeBaseline); err != nil {
+			return err
+		}
+		if err := os.WriteFile(f.writeBaseline, text.Bytes(), 0o666); err != nil {
+			return err
+		}
+		a.complain("%s records %d findings", output.Escape(f.writeBaseline), len(report.Findings))
+	} else if err := a.write(sinks, report); err != nil {
 		return err
 	}
 	a.conclude(f, report)

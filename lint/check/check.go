@@ -1,6 +1,6 @@
 // Package check is the straight line from files to findings:
 //
-//	discover -> parse -> rules -> select, cascade -> suppress -> per-file ignores -> severity -> sort
+//	discover -> parse -> rules -> select, cascade -> suppress -> per-file ignores -> severity -> sort -> baseline
 //
 // Each arrow is a function in a file of its own. Select comes first because only selected rules run at all; the cascade comes
 // before the comments, so that a suppressed finding does not bring up the weaker one that it hid.
@@ -28,6 +28,8 @@ type Options struct {
 
 	// NoPrefilter runs every rule on every file, whatever the file mentions. The findings are the same; tests hold that.
 	NoPrefilter bool
+	// NoBaseline shows the findings that a baseline records.
+	NoBaseline bool
 }
 
 // Run checks the targets. Findings come from the targets alone; other files are read where a rule asks about them. The error is
@@ -62,7 +64,7 @@ func Run(ctx context.Context, snapshot *workspace.Snapshot, targets []Target, op
 	if err := options.Settings.Err(); err != nil { // of a file that only a run reaches
 		return nil, err
 	}
-	return c.collect(targets, settings, results), nil
+	return c.collect(targets, settings, results)
 }
 
 func (o *Options) jobs() int {
@@ -103,7 +105,7 @@ func newChecker(snapshot *workspace.Snapshot, options Options) *checker {
 }
 
 // collect puts the results of all subjects together.
-func (c *checker) collect(targets []Target, settings []*Settings, results []*result) *Report {
+func (c *checker) collect(targets []Target, settings []*Settings, results []*result) (*Report, error) {
 	report := NewReport(func(name string) *source.File {
 		file, err := c.snapshot.File(name)
 		if err != nil {
@@ -112,11 +114,13 @@ func (c *checker) collect(targets []Target, settings []*Settings, results []*res
 		return file
 	})
 	unverified := map[string]bool{}
+	bySubject := map[string]*Settings{}
 	for i, r := range results {
 		if r.unreadable != "" {
 			report.Unreadable = append(report.Unreadable, Problem{targets[i].Path, r.unreadable})
 			continue
 		}
+		bySubject[targets[i].Path] = settings[i]
 		report.Summary.Files++
 		report.Summary.Suppressed += r.suppressed
 		report.Faults = append(report.Faults, r.faults...)
@@ -132,10 +136,15 @@ func (c *checker) collect(targets []Target, settings []*Settings, results []*res
 		}
 	}
 	report.Findings = sortFindings(report.Findings)
+	if !c.options.NoBaseline {
+		if err := c.hideKnown(report, bySubject); err != nil {
+			return nil, err
+		}
+	}
 	report.Summary.count(report.Findings)
 	report.Summary.Unreadable = len(report.Unreadable)
 	report.Summary.Unverified = len(report.Unverified)
-	return report
+	return report, nil
 }
 
 // AddUnreadable takes inputs into the report that were not even listed.

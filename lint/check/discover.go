@@ -41,7 +41,7 @@ func Discover(names []string, settings *Resolver) ([]Target, []Problem) {
 		case !info.Mode().IsRegular():
 			walk.problem(name, errors.New("is a FIFO, device or socket, not a file"))
 		case !settings.Excludes(absolute):
-			walk.add(Target{Path: name, Named: true})
+			walk.add(Target{Path: name, Named: true}, absolute)
 		}
 	}
 	return walk.targets, walk.problems
@@ -62,15 +62,15 @@ type walker struct {
 	seen     map[string]int
 }
 
-func (w *walker) add(target Target) {
+func (w *walker) add(target Target, absolute string) {
 	if w.seen == nil {
 		w.seen = map[string]int{}
 	}
-	if at, twice := w.seen[target.Path]; twice {
+	if at, twice := w.seen[absolute]; twice {
 		w.targets[at].Named = w.targets[at].Named || target.Named
 		return
 	}
-	w.seen[target.Path] = len(w.targets)
+	w.seen[absolute] = len(w.targets)
 	w.targets = append(w.targets, target)
 }
 
@@ -107,7 +107,7 @@ func (w *walker) folder(shown, absolute string, above []patterns) {
 				w.folder(name, full, ignored)
 			}
 		case w.every || isWalked(kindOnDisk(name)) && !w.settings.Excludes(full):
-			w.add(Target{Path: name, Test: isTest(strings.TrimPrefix(name, w.root+"/"))})
+			w.add(Target{Path: name, Test: isTest(strings.TrimPrefix(name, w.root+"/"))}, full)
 		}
 	}
 }

@@ -120,6 +120,7 @@ type Flags struct {
 	Tests                                 bool   // check what lies among tests as well
 	Select, ExtendSelect, Ignore, Exclude []string
 	FailOn                                Threshold
+	Baseline                              string // file
 	Run                                   plan.Plan
 }
 
@@ -279,6 +280,9 @@ func (r *Resolver) finish(s *Settings) *Settings {
 	done.Tests = done.Tests || r.Flags.Tests
 	if r.Flags.FailOn != FailOnDefault {
 		done.FailOn = r.Flags.FailOn
+	}
+	if r.Flags.Baseline != "" {
+		done.Baseline = r.Absolute(r.Flags.Baseline)
 	}
 	done.Run, _ = plan.Merge(&r.Flags.Run, &s.Run)
 	done.selected = r.choose(&done)

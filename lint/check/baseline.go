@@ -1,0 +1,143 @@
+package check
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Identity tells a finding from others in a way that survives shifts: no line number enters. Of equal findings of a file each has
+// its ordinal, so that one more is a new one.
+type Identity struct {
+	Path    string `json:"path"`
+	Rule    string `json:"rule"`
+	Key     string `json:"key,omitempty"`  // dotted path, in configs
+	Line    string `json:"line,omitempty"` // elsewhere, the text of the line without outer blanks
+	Ordinal int    `json:"ordinal"`        // from 1
+}
+
+// Identities gives the identity of each finding of a report. Names are those of the report, or what rename makes of them.
+func (r *Report) Identities(rename func(string) string) []Identity {
+	all := make([]Identity, len(r.Findings))
+	seen := map[Identity]int{}
+	for i, finding := range r.Findings {
+		id := Identity{Path: rename(finding.At.Path), Rule: finding.Rule.Name, Key: finding.Key}
+		if id.Key == "" {
+			if file := r.File(finding.At.Path); file != nil {
+				id.Line = strings.TrimSpace(file.Slice(file.LineSpan(file.Line(finding.At.Span.Start))))
+			}
+		}
+		seen[id]++
+		id.Ordinal = seen[id]
+		all[i] = id
+	}
+	return all
+}
+
+// Baseline is a record of findings that are known and hidden.
+type Baseline map[Identity]bool
+
+type baselineFile struct {
+	Version  int        `json:"version"`
+	Findings []Identity `json:"findings"`
+}
+
+// ReadBaseline reads what WriteBaseline wrote.
+func ReadBaseline(text []byte) (Baseline, error) {
+	var file baselineFile
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&file); err != nil {
+		return nil, fmt.Errorf("is no baseline: %w", err)
+	}
+	if file.Version != 1 {
+		return nil, fmt.Errorf("is a baseline of version %d; this trainvet reads version 1", file.Version)
+	}
+	known := Baseline{}
+	for _, id := range file.Findings {
+		known[id] = true
+	}
+	return known, nil
+}
+
+// WriteBaseline records the findings of a report, sorted, one a line. Names are relative to the folder of the baseline.
+func WriteBaseline(out io.Writer, report *Report, settings *Resolver, file string) error {
+	all := report.Identities(settings.relativeTo(path.Dir(settings.Absolute(file))))
+	slices.SortFunc(all, func(a, b Identity) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Ordinal, b.Ordinal))
+	})
+	var text bytes.Buffer
+	text.WriteString("{\"version\": 1, \"findings\": [")
+	for i, id := range all {
+		if i > 0 {
+			text.WriteByte(',')
+		}
+		line, err := json.Marshal(id)
+		if err != nil {
+			return err
+		}
+		text.WriteString("\n" + string(line))
+	}
+	text.WriteString("\n]}\n")
+	_, err := out.Write(text.Bytes())
+	return err
+}
+
+// relativeTo names files as seen from a folder, where they lie below it.
+func (r *Resolver) relativeTo(folder string) func(string) string {
+	return func(name string) string {
+		name = r.Absolute(name)
+		if relative, inside := below(folder, name); inside {
+			return relative
+		}
+		return name
+	}
+}
+
+// hideKnown takes out the findings that the baselines of their settings record.
+func (c *checker) hideKnown(report *Report, settings map[string]*Settings) error {
+	loaded := map[string]Baseline{}
+	ids := map[string][]Identity{}
+	kept := report.Findings[:0:0]
+	for i, finding := range report.Findings {
+		file := settings[finding.At.Path].Baseline
+		if file == "" {
+			kept = append(kept, finding)
+			continue
+		}
+		known, ok := loaded[file]
+		if !ok {
+			var err error
+			if known, err = c.loadBaseline(file); err != nil {
+				return err
+			}
+			loaded[file] = known
+			ids[file] = report.Identities(c.options.Settings.relativeTo(path.Dir(file)))
+		}
+		if known[ids[file][i]] {
+			report.Summary.Suppressed++
+		} else {
+			kept = append(kept, finding)
+		}
+	}
+	report.Findings = kept
+	return nil
+}
+
+func (c *checker) loadBaseline(name string) (Baseline, error) {
+	shown := c.options.Settings.shown(name)
+	file, err := c.snapshot.File(name)
+	if err != nil {
+		return nil, SettingsError{shown + ": " + err.Error()}
+	}
+	known, err := ReadBaseline(file.Text)
+	if err != nil {
+		return nil, SettingsError{shown + ": " + err.Error()}
+	}
+	return known, nil
+}
