@@ -290,6 +290,22 @@ func TestSuppression(t *testing.T) {
 	}
 }
 
+// TestSuppressionAmongTests holds that of a file in which rules were not run no suppression counts as useless.
+func TestSuppressionAmongTests(t *testing.T) {
+	snapshot := workspace.NewSnapshot(linttest.FS(map[string]string{"tests/a.py": "alpha()  # trainvet: ignore[call-of-alpha]\n"}))
+	rules := world()
+	for _, tests := range []bool{false, true} {
+		resolver := &check.Resolver{Snapshot: snapshot, Dir: "/", Rules: rules, Flags: check.Flags{Tests: tests}}
+		report, err := check.Run(context.Background(), snapshot, []check.Target{{Path: "tests/a.py", Test: true}}, check.Options{Rules: rules, Settings: resolver})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(report.Findings) > 0 || tests != (report.Summary.Suppressed == 1) {
+			t.Errorf("with tests %v: %s, %+v", tests, found(report), report.Summary)
+		}
+	}
+}
+
 // TestSuppressionInConfigs goes through the formats with comments. The suppressed finding is a syntax error that the reader
 // gets over.
 func TestSuppressionInConfigs(t *testing.T) {

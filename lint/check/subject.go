@@ -80,7 +80,8 @@ func (c *checker) look(view *workspace.View, file *source.File, target Target, s
 	}
 	findings = cascade(findings)
 	if doc := subject.doc(); doc != nil && len(r.faults) == 0 {
-		findings, r.suppressed = suppress(file, doc, findings, c.options.Rules, settings)
+		on := func(rule *lint.Rule) bool { _, is := relevant[rule]; return is }
+		findings, r.suppressed = suppress(file, doc, findings, c.options.Rules, on, settings.RequireReason)
 	}
 	findings, ignored := c.perFile(file, findings, settings)
 	r.suppressed += ignored
@@ -90,15 +91,16 @@ func (c *checker) look(view *workspace.View, file *source.File, target Target, s
 		}
 	}
 	r.findings = sortFindings(findings)
-	if rule := lint.Find(c.options.Rules, memoryRule); rule == nil || settings.selected[rule] {
+	rule := lint.Find(c.options.Rules, memoryRule)
+	if _, on := relevant[rule]; rule == nil || on {
 		if fault := guard(file.Path, "", func() { r.unverified = subject.unverified() }); fault != nil {
 			r.faults = append(r.faults, *fault)
 		}
 	}
 }
 
-// chosen gives the rules that are on and have one of their words in the file. Relevant are those that have a word, also where
-// the prefilter is off.
+// chosen gives the rules that are on and have one of their words in the file. Relevant says of every rule that is on whether it
+// has a word, also where the prefilter is off.
 func (c *checker) chosen(file *source.File, target Target, settings *Settings) (run []*lint.Rule, relevant map[*lint.Rule]bool) {
 	found := c.words.in(file.Text)
 	relevant = map[*lint.Rule]bool{}

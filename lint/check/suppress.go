@@ -149,14 +149,14 @@ func nextLine(file *source.File, doc source.Doc, comment source.Span) int {
 
 // suppress takes out the findings that comments hide, and adds what is wrong with the comments themselves. On are the rules
 // that were looked for; of the others nobody can say whether a suppression is of use.
-func suppress(file *source.File, doc source.Doc, findings []Finding, rules []*lint.Rule, settings *Settings) (kept []Finding, hidden int) {
+func suppress(file *source.File, doc source.Doc, findings []Finding, rules []*lint.Rule, on func(*lint.Rule) bool, reason bool) (kept []Finding, hidden int) {
 	all := directives(file, doc)
 	if len(all) == 0 {
 		return findings, 0
 	}
 	hide := func(findings []Finding) (kept []Finding) {
 		for _, finding := range findings {
-			if hides(all, finding, settings.RequireReason) {
+			if hides(all, finding, reason) {
 				hidden++
 			} else {
 				kept = append(kept, finding)
@@ -165,7 +165,7 @@ func suppress(file *source.File, doc source.Doc, findings []Finding, rules []*li
 		return kept
 	}
 	kept = hide(findings)
-	return append(kept, hide(complaints(file, all, rules, settings))...), hidden
+	return append(kept, hide(complaints(file, all, rules, on, reason))...), hidden
 }
 
 func hides(all []directive, finding Finding, reason bool) bool {
@@ -186,11 +186,11 @@ func hides(all []directive, finding Finding, reason bool) bool {
 }
 
 // complaints are the findings about the suppressions themselves.
-func complaints(file *source.File, all []directive, rules []*lint.Rule, settings *Settings) []Finding {
+func complaints(file *source.File, all []directive, rules []*lint.Rule, on func(*lint.Rule) bool, reason bool) []Finding {
 	var found []Finding
 	report := func(name string, d directive, message string) *Finding {
 		rule := lint.Find(rules, name)
-		if rule == nil || !settings.selected[rule] {
+		if rule == nil || !on(rule) {
 			return &Finding{}
 		}
 		found = append(found, Finding{Rule: rule, Diagnostic: lint.Diagnostic{At: file.At(d.at), Severity: rule.Severity, Message: message}})
@@ -209,7 +209,7 @@ func complaints(file *source.File, all []directive, rules []*lint.Rule, settings
 		case len(d.names) == 0:
 			report(unknownSuppression, d, "the brackets of this suppression are empty, so it hides nothing").Help("write the name of the rule between them")
 			continue
-		case settings.RequireReason && d.reason == "":
+		case reason && d.reason == "":
 			report(unknownSuppression, d, "this suppression gives no reason, so it hides nothing (require-reason)").Help("write after the brackets why the finding is wrong here")
 			continue
 		}
@@ -217,7 +217,7 @@ func complaints(file *source.File, all []directive, rules []*lint.Rule, settings
 		for i, name := range d.names {
 			if resolver.unknownName(name.name, false) != "" {
 				report(unknownSuppression, d, fmt.Sprintf("no rule is called %q%s", name.name, didYouMean(name.name, resolver.ruleNames())))
-			} else if !name.hid && looksFor(rules, settings, name.name) {
+			} else if !name.hid && looksFor(rules, on, name.name) {
 				unused = append(unused, i)
 			}
 		}
@@ -240,9 +240,9 @@ func directiveIsIgnore(text string) bool {
 }
 
 // looksFor reports whether a rule of that name or family is on.
-func looksFor(rules []*lint.Rule, settings *Settings, name string) bool {
+func looksFor(rules []*lint.Rule, on func(*lint.Rule) bool, name string) bool {
 	for _, rule := range rules {
-		if (rule.Name == name || rule.Family == name) && settings.selected[rule] {
+		if (rule.Name == name || rule.Family == name) && on(rule) {
 			return true
 		}
 	}
