@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/trainvet/trainvet/configs"
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/check"
 	"github.com/trainvet/trainvet/lint/linttest"
@@ -306,18 +307,48 @@ func TestSuppressionAmongTests(t *testing.T) {
 	}
 }
 
-// TestSuppressionInConfigs goes through the formats with comments. The suppressed finding is a syntax error that the reader
-// gets over.
+// TestSuppressionInConfigs goes through the formats with comments, with a rule that reports every key of settings.
 func TestSuppressionInConfigs(t *testing.T) {
-	for name, text := range map[string]string{
-		"a.yaml": "batch_size: 1\n# trainvet: ignore[syntax-error] why\nb: {c: 1\nd: 2\n",
+	var report func(pass *lint.Pass, node *configs.Node)
+	report = func(pass *lint.Pass, node *configs.Node) {
+		if node == nil {
+			return
+		}
+		for _, item := range node.Items {
+			if !item.KeyAt.IsZero() {
+				pass.Reportf(item.KeyAt, "key %s", item.Key)
+			}
+			report(pass, item.Value)
+		}
+	}
+	every := &lint.Rule{Name: "every-key", Family: "keys", Severity: lint.Info, Part: func(pass *lint.Pass, part *workspace.Part) { report(pass, part.Tree.Root) }}
+	for name, test := range map[string]struct{ text, want string }{
+		"line.json":  {"{\n\"train_micro_batch_size_per_gpu\": 8, // trainvet: ignore[every-key] why\n\"zero_optimization\": {}}\n", "zero_optimization"},
+		"block.json": {"{\n/* trainvet: ignore[every-key] why */\n\"zero_optimization\": {\n\"stage\": 2\n}, \"train_batch_size\": 2}\n", "train_batch_size"},
+		"hash.json":  {"{\n# trainvet: ignore[keys] why\n\"train_micro_batch_size_per_gpu\": 8,\n\"zero_optimization\": {}}\n", "zero_optimization"},
+		"file.json":  {"{\n\"train_micro_batch_size_per_gpu\": 8,\n\"zero_optimization\": {}} // trainvet: file-ignore[every-key] why\n", ""},
+		"a.yaml": {"# trainvet: ignore[every-key] why\nmodel:\n  hidden_size: 8\n  num_hidden_layers: 2\ntraining:\n  batch_size_per_gpu: 4  # trainvet: ignore[every-key] why\n" +
+			"  # trainvet: ignore[every-key] why\n\n  warmup_steps: 5\n  seed: 2\nparallel:\n  data_parallel: 2\n", "training seed parallel data_parallel"},
+		"two.yaml": {"a: 1\n---\n# trainvet: ignore[every-key] why\nmodel:\n  hidden_size: 8\n  num_hidden_layers: 2\ntraining:\n  batch_size_per_gpu: 4\n" +
+			"parallel:\n  data_parallel: 2 # trainvet: ignore[every-key]\n", "training batch_size_per_gpu parallel"},
+		"a.toml": {"[model]\nflavor = \"8B\"  # trainvet: ignore[every-key] why\n[training]\n# trainvet: ignore[every-key] why\nseq_len = 8\nsteps = 5\n# trainvet: ignore[every-key] why\n[parallelism]\n" +
+			"tensor_parallel_degree = 1\n", "model training steps"},
+		"a.sh": {"# trainvet: ignore[every-key] why\ntorchrun --nproc_per_node 8 \\\n  --nnodes 2 train.py\ntorchrun --nproc_per_node 4 b.py # trainvet: ignore[keys] why\ntorchrun --nnodes 3 c.py\n", "--nnodes"},
 	} {
-		report, err := try(t, map[string]string{name: text}, world(), check.Flags{})
+		rules := append(engine(), every)
+		result, err := try(t, map[string]string{name: test.text}, rules, check.Flags{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(report.Findings) > 0 && report.Summary.Suppressed == 0 {
-			t.Errorf("%s: %s", name, found(report))
+		var got []string
+		for _, finding := range result.Findings {
+			if finding.Rule == every {
+				finding.Message = strings.TrimPrefix(finding.Message, "key ")
+			}
+			got = append(got, finding.Message)
+		}
+		if strings.Join(got, " ") != test.want {
+			t.Errorf("%s: left:\n%s\nwant: %s", name, strings.Join(got, "\n"), test.want)
 		}
 	}
 }
