@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"path"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -58,6 +57,3 @@ func astLine(name string) ([]byte, error) {
 	}{name, reason(err)})
 	return append(line, '\n'), err
 }
-
-// clean is a path as findings show it.
-func clean(name string) string { return path.Clean(filepath.ToSlash(name)) }

@@ -3,18 +3,13 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/trainvet/trainvet/configs/plan"
 	"github.com/trainvet/trainvet/lint/check"
-	"github.com/trainvet/trainvet/lint/nearest"
 	"github.com/trainvet/trainvet/lint/output"
-	"github.com/trainvet/trainvet/lint/source"
-	"github.com/trainvet/trainvet/lint/workspace"
 )
 
 // checkFlags are the flags of `trainvet check`.
@@ -82,44 +77,14 @@ func (a *app) runCheck(f *checkFlags, paths []string) error {
 	if err != nil {
 		return err
 	}
-	if len(paths) == 0 && len(f.command) == 0 {
-		paths = []string{"."}
-	}
-	snapshot := workspace.NewSnapshot(workspace.Disk{})
-	settings := &check.Resolver{Snapshot: snapshot, Dir: a.dir, Rules: a.rules, Flags: f.settings}
-	named, stdin := withoutStdin(paths)
-	targets, problems := check.Discover(named, settings)
-	if stdin {
-		file, target, problem := a.readStdin(f.stdinFilename)
-		switch {
-		case problem != nil:
-			problems = append(problems, *problem)
-		case !settings.Excludes(target.Path):
-			snapshot = snapshot.With(file)
-			targets = append(targets, target)
-		}
-	}
-	if len(f.command) > 0 {
-		file := commandFile(f.command)
-		snapshot = snapshot.With(file)
-		more, wrong := check.Discover(filesIn(f.command), settings)
-		targets, problems = append(append(targets, check.Target{Path: file.Path, Named: true}), more...), append(problems, wrong...)
-	}
-	snapshot = check.GuessKinds(snapshot, targets)
-	options := check.Options{Rules: a.rules, Settings: settings, Jobs: f.jobs, NoBaseline: f.writeBaseline != ""}
-	var report *check.Report
+	in := a.inputs(f, paths)
+	options := check.Options{Rules: a.rules, Settings: in.settings, Jobs: f.jobs, NoBaseline: f.writeBaseline != ""}
+	var fixed *check.Fixed
 	if f.fix || f.diff {
-		var fixed *check.Fixed
-		if fixed, err = check.Fix(context.Background(), snapshot, targets, options, f.unsafeFixes); err == nil {
-			report = fixed.Report
-			report.AddUnreadable(problems)
-			done, err := a.applyFixes(f, snapshot, fixed, stdin)
-			if done || err != nil {
-				return err
-			}
-		}
-	} else if report, err = check.Run(context.Background(), snapshot, targets, options); err == nil {
-		report.AddUnreadable(problems)
+		fixed, err = check.Fix(context.Background(), in.snapshot, in.targets, options, f.unsafeFixes)
+	} else {
+		fixed = &check.Fixed{}
+		fixed.Report, err = check.Run(context.Background(), in.snapshot, in.targets, options)
 	}
 	if a.settingsTrouble(err) {
 		return nil
@@ -127,20 +92,35 @@ func (a *app) runCheck(f *checkFlags, paths []string) error {
 	if err != nil {
 		return err
 	}
+	report := fixed.Report
+	report.AddUnreadable(in.problems)
+	if f.fix || f.diff {
+		if done, err := a.applyFixes(f, in, fixed); done || err != nil {
+			return err
+		}
+	}
 	if f.writeBaseline != "" {
-		for i := range report.Findings {
-			report.Findings[i].Fails = false
-		}
-		var text bytes.Buffer
-		if err := check.WriteBaseline(&text, report, settings, f.writeBaseline); err != nil {
-			return err
-		}
-		if err := os.WriteFile(f.writeBaseline, text.Bytes(), 0o666); err != nil {
-			return err
-		}
-		a.complain("%s records %d findings", output.Escape(f.writeBaseline), len(report.Findings))
-	} else if err := a.write(sinks, report); err != nil {
+		return a.recordBaseline(f, in, report)
+	}
+	if err := a.write(sinks, report); err != nil {
 		return err
+	}
+	a.conclude(f, report)
+	return nil
+}
+
+// recordBaseline writes what was found to the baseline; findings then fail nothing.
+func (a *app) recordBaseline(f *checkFlags, in *inputs, report *check.Report) error {
+	var text bytes.Buffer
+	if err := check.WriteBaseline(&text, report, in.settings, f.writeBaseline); err != nil {
+		return err
+	}
+	if err := os.WriteFile(f.writeBaseline, text.Bytes(), 0o666); err != nil {
+		return err
+	}
+	a.complain("%s records %d findings", output.Escape(f.writeBaseline), len(report.Findings))
+	for i := range report.Findings {
+		report.Findings[i].Fails = false
 	}
 	a.conclude(f, report)
 	return nil
@@ -186,134 +166,4 @@ func (a *app) conclude(f *checkFlags, report *check.Report) {
 	if report.Failed() || f.requireFit && report.Summary.Unverified > 0 {
 		a.raise(exitFindings)
 	}
-}
-
-// withoutStdin takes `-` out of the paths.
-func withoutStdin(paths []string) (named []string, stdin bool) {
-	for _, path := range paths {
-		if path == "-" {
-			stdin = true
-		} else {
-			named = append(named, path)
-		}
-	}
-	return named, stdin
-}
-
-// readStdin takes the text of one file from stdin. Its path is what --stdin-filename says.
-func (a *app) readStdin(name string) (*source.File, check.Target, *check.Problem) {
-	if name == "" {
-		name = "-"
-	} else {
-		name = clean(name)
-	}
-	raw, err := io.ReadAll(io.LimitReader(a.stdin, source.MaxSize+1))
-	if err != nil {
-		return nil, check.Target{}, &check.Problem{Path: name, Reason: err.Error()}
-	}
-	file, err := source.Decode(name, source.KindOf(name, raw[:min(len(raw), 128)]), raw)
-	if err != nil {
-		return nil, check.Target{}, &check.Problem{Path: name, Reason: reason(err)}
-	}
-	return file, check.Target{Path: name, Named: true}, nil
-}
-
-// reason is what an error of package source says beside the path.
-func reason(err error) string {
-	var inner *source.Error
-	if errors.As(err, &inner) {
-		return inner.Reason
-	}
-	return err.Error()
-}
-
-// sink is one place that findings are written to.
-type sink struct {
-	format output.Format
-	file   string // "" or "-": stdout
-}
-
-// sinks reads --format and --output. A plain file takes the place of stdout; NAME=FILE comes besides.
-func (a *app) sinks(format string, outputs []string) ([]sink, error) {
-	main := sink{}
-	var err error
-	if main.format, err = lookupFormat(format); err != nil {
-		return nil, err
-	}
-	var more []sink
-	plain := false
-	for _, text := range outputs {
-		name, file, named := strings.Cut(text, "=")
-		switch {
-		case !named || strings.Contains(name, "/"):
-			if plain {
-				return nil, usagef("--output names two files for one format; write --output NAME=FILE for more formats")
-			}
-			plain, main.file = true, text
-		default:
-			next := sink{file: file}
-			if next.format, err = lookupFormat(name); err != nil {
-				return nil, err
-			}
-			if file == "" {
-				return nil, usagef("--output %s names no file", text)
-			}
-			more = append(more, next)
-		}
-	}
-	for _, next := range more {
-		if next.file == "-" && !plain { // it takes stdout
-			return more, nil
-		}
-	}
-	return append([]sink{main}, more...), nil
-}
-
-func lookupFormat(name string) (output.Format, error) {
-	format, ok := output.Lookup(name)
-	if ok {
-		return format, nil
-	}
-	if near := nearest.Of(name, output.Names()); near != "" {
-		return format, usagef("unknown format %q; did you mean %q?", name, near)
-	}
-	return format, usagef("unknown format %q; there are %s", name, strings.Join(output.Names(), ", "))
-}
-
-// factFlags are the flags for what no file of a run holds.
-type factFlags struct {
-	world, seqLength          int64
-	device, model, warmupUnit string
-}
-
-func (f *factFlags) add(flags flagSet) {
-	flags.Int64Var(&f.world, "world-size", 0, "number of ranks of the run")
-	flags.StringVar(&f.device, "device", "", "accelerator, by name (h100-80g) or size (56GB)")
-	flags.StringVar(&f.model, "model", "", "model, by name (llama-3-8b)")
-	flags.Int64Var(&f.seqLength, "seq-len", 0, "tokens of one sequence")
-	flags.StringVar(&f.warmupUnit, "warmup-unit", "", "what warmup_steps counts where the files do not say: optimizer or micro")
-}
-
-type flagSet interface {
-	Int64Var(p *int64, name string, value int64, usage string)
-	StringVar(p *string, name, value, usage string)
-}
-
-// plan holds the facts given.
-func (f *factFlags) plan() (p plan.Plan, err error) {
-	for _, fact := range []struct {
-		name  string
-		given bool
-		value any
-	}{
-		{"world-size", f.world != 0, f.world}, {"device", f.device != "", f.device}, {"model", f.model != "", f.model},
-		{"seq-len", f.seqLength != 0, f.seqLength}, {"warmup-unit", f.warmupUnit != "", f.warmupUnit},
-	} {
-		if fact.given {
-			if err := check.SetFact(&p, fact.name, fact.value); err != nil {
-				return p, usagef("--%s: %s", fact.name, err)
-			}
-		}
-	}
-	return p, nil
 }

@@ -13,42 +13,31 @@ import (
 	"github.com/trainvet/trainvet/lint/workspace"
 )
 
-// applyFixes writes the fixed files, or with --diff prints what would change. The text of stdin goes to stdout. Done says that
-// there is nothing more to print.
-func (a *app) applyFixes(f *checkFlags, before *workspace.Snapshot, fixed *check.Fixed, stdin bool) (done bool, err error) {
+// applyFixes writes the fixed files, or with --diff prints what would change. The text of stdin goes to stdout, fixed or not. Done
+// says that there is nothing more to print.
+func (a *app) applyFixes(f *checkFlags, in *inputs, fixed *check.Fixed) (done bool, err error) {
 	for _, fault := range fixed.Refused {
 		a.trouble("%s: rule %s: %s; this is a fault of trainvet, please report it", output.Escape(fault.Path), fault.Rule, output.Escape(fault.Reason))
 	}
 	if f.diff {
-		return true, a.printDiff(f, before, fixed)
+		return true, a.printDiff(in.snapshot, fixed)
 	}
-	text := f.stdinFilename
-	if text == "" {
-		text = "-"
-	}
-	printed := false
+	text, _ := in.snapshot.File(in.stdin)
 	for _, file := range fixed.Files {
-		if stdin && file.Path == clean(text) {
-			if _, err := a.stdout.Write(file.Raw); err != nil {
-				return true, err
-			}
-			printed = true
-			continue
-		}
-		if err := overwrite(file); err != nil {
+		if in.stdin != "" && file.Path == in.stdin {
+			text = file
+		} else if err := overwrite(file); err != nil {
 			return true, err
 		}
 	}
-	if stdin && !printed {
-		if file, err := before.File(clean(text)); err == nil {
-			_, err := a.stdout.Write(file.Raw)
-			return true, err
-		}
+	if in.stdin == "" || text == nil {
+		return false, nil
 	}
-	if stdin { // stdout holds the text of the file
-		a.conclude(f, fixed.Report)
+	if _, err := a.stdout.Write(text.Raw); err != nil {
+		return true, err
 	}
-	return stdin, nil
+	a.conclude(f, fixed.Report)
+	return true, nil
 }
 
 // overwrite replaces the content of a file; its mode and whatever links to it stay.
@@ -65,7 +54,7 @@ func overwrite(file *source.File) error {
 }
 
 // printDiff prints one unified diff of all files, and says on stderr how much it is.
-func (a *app) printDiff(f *checkFlags, before *workspace.Snapshot, fixed *check.Fixed) error {
+func (a *app) printDiff(before *workspace.Snapshot, fixed *check.Fixed) error {
 	paint := a.paint(a.stdout)
 	for _, file := range fixed.Files {
 		old, err := before.File(file.Path)

@@ -3,10 +3,65 @@ package main
 import (
 	"bufio"
 	"os"
+	"strings"
 
 	"github.com/trainvet/trainvet/lint/check"
+	"github.com/trainvet/trainvet/lint/nearest"
 	"github.com/trainvet/trainvet/lint/output"
 )
+
+// sink is one place that findings are written to.
+type sink struct {
+	format output.Format
+	file   string // "" or "-": stdout
+}
+
+// sinks reads --format and --output. A plain file takes the place of stdout; NAME=FILE comes besides.
+func (a *app) sinks(format string, outputs []string) ([]sink, error) {
+	main := sink{}
+	var err error
+	if main.format, err = lookupFormat(format); err != nil {
+		return nil, err
+	}
+	var more []sink
+	plain := false
+	for _, text := range outputs {
+		name, file, named := strings.Cut(text, "=")
+		switch {
+		case !named || strings.Contains(name, "/"):
+			if plain {
+				return nil, usagef("--output names two files for one format; write --output NAME=FILE for more formats")
+			}
+			plain, main.file = true, text
+		default:
+			next := sink{file: file}
+			if next.format, err = lookupFormat(name); err != nil {
+				return nil, err
+			}
+			if file == "" {
+				return nil, usagef("--output %s names no file", text)
+			}
+			more = append(more, next)
+		}
+	}
+	for _, next := range more {
+		if next.file == "-" && !plain { // it takes stdout
+			return more, nil
+		}
+	}
+	return append([]sink{main}, more...), nil
+}
+
+func lookupFormat(name string) (output.Format, error) {
+	format, ok := output.Lookup(name)
+	if ok {
+		return format, nil
+	}
+	if near := nearest.Of(name, output.Names()); near != "" {
+		return format, usagef("unknown format %q; did you mean %q?", name, near)
+	}
+	return format, usagef("unknown format %q; there are %s", name, strings.Join(output.Names(), ", "))
+}
 
 // write sends the report to every sink.
 func (a *app) write(sinks []sink, report *check.Report) error {

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"github.com/trainvet/trainvet/configs/plan"
+	"github.com/trainvet/trainvet/lint/check"
+)
+
+// factFlags are the flags for what no file of a run holds.
+type factFlags struct {
+	world, seqLength          int64
+	device, model, warmupUnit string
+}
+
+func (f *factFlags) add(flags flagSet) {
+	flags.Int64Var(&f.world, "world-size", 0, "number of ranks of the run")
+	flags.StringVar(&f.device, "device", "", "accelerator, by name (h100-80g) or size (56GB)")
+	flags.StringVar(&f.model, "model", "", "model, by name (llama-3-8b)")
+	flags.Int64Var(&f.seqLength, "seq-len", 0, "tokens of one sequence")
+	flags.StringVar(&f.warmupUnit, "warmup-unit", "", "what warmup_steps counts where the files do not say: optimizer or micro")
+}
+
+type flagSet interface {
+	Int64Var(p *int64, name string, value int64, usage string)
+	StringVar(p *string, name, value, usage string)
+}
+
+// plan holds the facts given.
+func (f *factFlags) plan() (p plan.Plan, err error) {
+	for _, fact := range []struct {
+		name  string
+		given bool
+		value any
+	}{
+		{"world-size", f.world != 0, f.world}, {"device", f.device != "", f.device}, {"model", f.model != "", f.model},
+		{"seq-len", f.seqLength != 0, f.seqLength}, {"warmup-unit", f.warmupUnit != "", f.warmupUnit},
+	} {
+		if fact.given {
+			if err := check.SetFact(&p, fact.name, fact.value); err != nil {
+				return p, usagef("--%s: %s", fact.name, err)
+			}
+		}
+	}
+	return p, nil
+}
