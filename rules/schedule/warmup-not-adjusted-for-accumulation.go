@@ -26,7 +26,9 @@ var WarmupNotAdjustedForAccumulation = &lint.Rule{
 	Since:    "0.1",
 	Doc:      docWarmupNotAdjustedForAccumulation,
 	Severity: lint.Warning,
-	Mentions: []string{"warmup"},
+	Mentions: []string{"warmup", "LR", "sched", "lr"},
+	Module:   warmupInModule,
+	Loop:     warmupInLoop,
 	Run:      warmupOfConfig,
 }
 
