@@ -480,7 +480,11 @@ func (s *scaling) isN(scope *pyscan.Scope, e syntax.Expr) bool {
 
 func (s *scaling) namesAccumulation(e syntax.Expr) bool {
 	found := false
+	size := stride(s.window.Micro)
 	syntax.Inspect(e, func(n syntax.Node) bool {
+		if one, ok := n.(syntax.Expr); ok && size != "" && pyscan.Path(one) == size {
+			return false // the size of a micro-batch, not their number
+		}
 		switch n := n.(type) {
 		case *syntax.Name:
 			found = found || AccumulationName(n.ID)
@@ -490,6 +494,18 @@ func (s *scaling) namesAccumulation(e syntax.Expr) bool {
 		return !found
 	})
 	return found
+}
+
+// stride is the name of the step in `for i in range(0, n, step)`: how many samples a micro-batch has.
+func stride(l *Loop) string {
+	node, ok := l.Node.(*syntax.For)
+	if !ok {
+		return ""
+	}
+	if call, ok := node.Iter.(*syntax.Call); ok && lastName(call.Func) == "range" && len(call.Args) == 3 {
+		return pyscan.Path(call.Args[2])
+	}
+	return ""
 }
 
 // AccumulationName goes by what the number of micro-batches or of tokens in a window is called.

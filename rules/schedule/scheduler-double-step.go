@@ -25,14 +25,14 @@ var SchedulerDoubleStep = &lint.Rule{
 	Mentions: loop.Mentions,
 	Hides:    []string{"scheduler-step-per-micro-batch", "scheduler-before-optimizer"},
 	Loop: func(pass *lint.Pass, l *loop.Loop) {
-		engine := false
-		for _, step := range l.Deep(loop.Step) {
-			engine = engine || step.By == loop.Engine
-		}
-		if !engine {
-			return
-		}
 		for _, sched := range l.Deep(loop.SchedulerStep) {
+			engine := false
+			for _, step := range l.Deep(loop.Step) {
+				engine = engine || step.By == loop.Engine && !exclusive(step.Guard, sched.Guard)
+			}
+			if !engine {
+				continue
+			}
 			if given, ok := ofEngine(pass, sched); ok {
 				d := pass.Reportf(l.Site(sched), "the DeepSpeed engine advances this schedule in its own step() already: the learning rate follows it twice as fast")
 				d.Note(given, "the engine gets or makes the schedule here")
@@ -40,6 +40,18 @@ var SchedulerDoubleStep = &lint.Rule{
 			}
 		}
 	},
+}
+
+// exclusive reports whether two guards never hold together: the branches of one if.
+func exclusive(a, b loop.Guard) bool {
+	for _, x := range a {
+		for _, y := range b {
+			if x.Expr == y.Expr && x.Negated != y.Negated {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // ofEngine reports whether a schedule is one that deepspeed.initialize was given or gave back.

@@ -36,7 +36,7 @@ func builtFromBatches(pass *lint.Pass, root *loop.Loop, w *loop.Window, sched *l
 	var d *lint.Diagnostic
 	for _, c := range countsOf(pass, sched.On) {
 		steps := pass.Steps(c.value(pass), isN(pass, w))
-		if steps.Unit != workspace.MicroBatches || steps.Times > 0 && pass.PreparedBy(sched.On) == "accelerate.prepare" || c.at().Path != root.Site(sched).Path {
+		if steps.Unit != workspace.MicroBatches || steps.Times > 0 && pass.Accumulation(w.Backward[0]).By == "Accelerate" || c.at().Path != root.Site(sched).Path {
 			continue
 		}
 		if d != nil {

@@ -1,0 +1,107 @@
+package accumulation
+
+import (
+	_ "embed"
+	"strings"
+
+	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/lint/source"
+	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/syntax"
+)
+
+//go:embed trainer-loss-ignores-num-items.md
+var trainerLossIgnoresNumItemsDoc string
+
+// TrainerLossIgnoresNumItems finds compute_loss methods that the Trainer's token count does not reach.
+var TrainerLossIgnoresNumItems = &lint.Rule{
+	Name:     "trainer-loss-ignores-num-items",
+	Family:   "accumulation",
+	Since:    "0.1",
+	Doc:      trainerLossIgnoresNumItemsDoc,
+	Severity: lint.Warning,
+	Mentions: []string{"compute_loss"},
+	Module:   findTrainerLoss,
+}
+
+// trainers are classes whose training_step calls compute_loss(model, inputs, num_items_in_batch=...).
+var trainers = []string{"transformers.Trainer", "transformers.Seq2SeqTrainer", "trl.SFTTrainer"}
+
+func findTrainerLoss(pass *lint.Pass, m *pyscan.Module) {
+	m.Scopes(func(scope *pyscan.Scope) {
+		class := scope.EnclosingClass()
+		def := scope.Function()
+		if scope.Name != "compute_loss" || class == nil || def == nil || scope.Parent != class {
+			return
+		}
+		value := &pyscan.Class{Origin: pyscan.From(m, class.Node), Scope: class}
+		if pass.Derives(value, trainers...) != pyscan.Yes {
+			return
+		}
+		at, ok := nameOf(m.File, def)
+		if !ok {
+			return
+		}
+		takes, keywords := "", ""
+		for _, p := range scope.Params {
+			switch {
+			case p.Name == "num_items_in_batch":
+				takes = p.Name
+			case p.Kind == pyscan.VarKeywords:
+				keywords = p.Name
+			}
+		}
+		switch {
+		case takes == "" && keywords == "":
+			pass.Reportf(at, "the Trainer of transformers 4.46 and later calls compute_loss with num_items_in_batch, which this one does not take: TypeError in the first step").As(lint.Error).
+				Help("add the parameter num_items_in_batch=None, and use it")
+		case takes != "" && uses(scope, takes), takes == "" && uses(scope, keywords):
+		case divisionKept(m, class), !meansAnything(pass, scope):
+		default:
+			pass.Reportf(at, "num_items_in_batch is not used: for a model that takes loss arguments the Trainer leaves the division by the accumulation to compute_loss, so that gradients of several micro-batches add up").
+				Help("divide a summed loss by num_items_in_batch, pass it on to super().compute_loss, or set model_accepts_loss_kwargs = False on the trainer")
+		}
+	})
+}
+
+// divisionKept reports whether the class says that its model takes no loss arguments, so that the Trainer divides.
+func divisionKept(m *pyscan.Module, class *pyscan.Scope) bool {
+	text := strings.ReplaceAll(m.File.Slice(class.Node.Span()), " ", "")
+	return strings.Contains(text, "model_accepts_loss_kwargs=False") || strings.Contains(text, "defnum_items_in_batch")
+}
+
+// meansAnything reports whether the method makes a loss of its own: it calls the model and returns something.
+func meansAnything(pass *lint.Pass, scope *pyscan.Scope) bool {
+	returns := false
+	for _, r := range scope.Returns() {
+		returns = returns || r.Value != nil
+	}
+	if !returns {
+		return false
+	}
+	for _, stmt := range scope.Body() {
+		divided := false
+		syntax.Inspect(stmt, func(n syntax.Node) bool {
+			switch n := n.(type) {
+			case *syntax.Attribute: // divided by the accumulation by hand
+				divided = divided || n.Attr == "gradient_accumulation_steps" || n.Attr == "current_gradient_accumulation_steps"
+			}
+			return !divided
+		})
+		if divided {
+			return false
+		}
+	}
+	return true
+}
+
+// nameOf is the place of a method's name.
+func nameOf(file *source.File, def *syntax.FunctionDef) (source.Place, bool) {
+	text := file.Slice(def.Span())
+	i := strings.Index(text, "def "+def.Name)
+	if i < 0 {
+		return source.Place{}, false
+	}
+	start := def.Span().Start + uint32(i) + 4
+	return file.At(source.Span{Start: start, End: start + uint32(len(def.Name))}), true
+}
