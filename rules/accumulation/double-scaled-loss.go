@@ -102,18 +102,23 @@ func checkReturnedLoss(pass *lint.Pass, l *loop.Loop) {
 	default:
 		return
 	}
+	var first *loop.Division
 	for _, r := range l.Scope.Returns() {
 		if r.Value == nil {
 			continue
 		}
 		division, undone := byAccumulation(pass, l.Scope, nil, r.Value, nil)
-		if division == nil || undone || !division.On {
-			continue
+		if division == nil || undone || !division.On || pyscan.LastPart(pyscan.Path(division.By)) == "current_gradient_accumulation_steps" {
+			return // whoever divides on one way only, or by what the Trainer counts, knows what it does
 		}
+		if first == nil {
+			first = division
+		}
+	}
+	if division := first; division != nil {
 		by := division.Scope.Module.File.Slice(division.By.Span())
 		d := pass.Reportf(division.Scope.Module.File.At(division.Node.Span()), "the loss is divided by %s, and %s divides what %s returns once more: gradients are that many times too small", by, who, l.Scope.Name).As(lint.Warning)
 		undo(d, division)
-		return
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/source"
+	"github.com/trainvet/trainvet/lint/workspace"
 	"github.com/trainvet/trainvet/pyscan"
 	"github.com/trainvet/trainvet/pyscan/syntax"
 )
@@ -56,7 +57,7 @@ func findTrainerLoss(pass *lint.Pass, m *pyscan.Module) {
 			pass.Reportf(at, "the Trainer of transformers 4.46 and later calls compute_loss with num_items_in_batch, which this one does not take: TypeError in the first step").As(lint.Error).
 				Help("add the parameter num_items_in_batch=None, and use it")
 		case takes != "" && uses(scope, takes), takes == "" && uses(scope, keywords):
-		case divisionKept(m, class), !meansAnything(pass, scope):
+		case divisionKept(pass, value, 6), !meansAnything(pass, scope):
 		default:
 			pass.Reportf(at, "num_items_in_batch is not used: for a model that takes loss arguments the Trainer leaves the division by the accumulation to compute_loss, so that gradients of several micro-batches add up").
 				Help("divide a summed loss by num_items_in_batch, pass it on to super().compute_loss, or set model_accepts_loss_kwargs = False on the trainer")
@@ -64,10 +65,21 @@ func findTrainerLoss(pass *lint.Pass, m *pyscan.Module) {
 	})
 }
 
-// divisionKept reports whether the class says that its model takes no loss arguments, so that the Trainer divides.
-func divisionKept(m *pyscan.Module, class *pyscan.Scope) bool {
-	text := strings.ReplaceAll(m.File.Slice(class.Node.Span()), " ", "")
-	return strings.Contains(text, "model_accepts_loss_kwargs=False") || strings.Contains(text, "defnum_items_in_batch")
+// divisionKept reports whether the class, or one of the project that it derives from, says whether its model takes loss
+// arguments: where that is settled by hand, so is the division.
+func divisionKept(pass *lint.Pass, class *pyscan.Class, depth int) bool {
+	text := class.Scope.Module.File.Slice(class.Scope.Node.Span())
+	if strings.Contains(text, "model_accepts_loss_kwargs") || strings.Contains(text, "def num_items_in_batch") {
+		return true
+	}
+	for _, base := range pass.Bases(class) {
+		for _, one := range workspace.Alternatives(base) {
+			if inner, ok := one.(*pyscan.Class); ok && depth > 0 && divisionKept(pass, inner, depth-1) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // meansAnything reports whether the method makes a loss of its own: it calls the model and returns something.

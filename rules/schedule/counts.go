@@ -268,3 +268,56 @@ func aliased(m *pyscan.Module, call *syntax.Call) bool {
 	text := string(m.File.Text)
 	return plain && (strings.Contains(text, "_schedule_with_warmup as ") || strings.Contains(text, "LR as ") || strings.Contains(text, "get_scheduler as "))
 }
+
+// unitOf is the unit of a step count in a loop. Where the loop around a window goes through the loader, a batch of the loader
+// is a whole window, and its length counts optimizer steps.
+func unitOf(pass *lint.Pass, w *loop.Window, c count) workspace.Unit {
+	steps := pass.Steps(c.value(pass), isN(pass, w))
+	if steps.Loader && w.Outer != nil && !draws(pass, w.Micro) {
+		if steps.Unit == workspace.MicroBatches {
+			return workspace.OptimizerSteps
+		}
+		return workspace.UnknownUnit
+	}
+	return steps.Unit
+}
+
+// draws reports whether a loop takes its micro-batches from the loader itself: by next, or by going through it.
+func draws(pass *lint.Pass, l *loop.Loop) bool {
+	found := false
+	if node, ok := l.Node.(*syntax.For); ok {
+		syntax.Inspect(node.Iter, func(n syntax.Node) bool {
+			if e, ok := n.(syntax.Expr); ok && pyscan.Path(e) != "" && pass.IsLoader(pass.Eval(l.Scope, l.Frame, e)) {
+				found = true
+			}
+			return !found
+		})
+	}
+	if l.Node != nil {
+		syntax.Inspect(l.Node, func(n syntax.Node) bool {
+			if call, ok := n.(*syntax.Call); ok && (pyscan.Path(call.Func) == "next" || strings.HasPrefix(pyscan.LastPart(pyscan.Path(call.Func)), "get_batch")) {
+				found = true
+			}
+			return !found
+		})
+	}
+	return found
+}
+
+// multiplied reports whether a count is, but for rounding, a product with the accumulation.
+func multiplied(pass *lint.Pass, value pyscan.Value) bool {
+	for range 4 {
+		op, ok := value.(*pyscan.Op)
+		if !ok || len(op.Operands) == 0 {
+			return false
+		}
+		if op.Name == "*" && len(op.Operands) == 2 {
+			return pass.IsAccumulation(op.Operands[0], nil) || pass.IsAccumulation(op.Operands[1], nil) || multiplied(pass, op.Operands[0]) || multiplied(pass, op.Operands[1])
+		}
+		value = op.Operands[0]
+		if op.Name != "int" && op.Name != "float" {
+			return false
+		}
+	}
+	return false
+}

@@ -35,7 +35,7 @@ func checkAdvance(pass *lint.Pass, root *loop.Loop, w *loop.Window, sched *loop.
 	n := windowText(w, framework)
 	var updates, batches *count
 	for _, c := range countsOf(pass, sched.On) {
-		switch pass.Steps(c.value(pass), isN(pass, w)).Unit {
+		switch unitOf(pass, w, c) {
 		case workspace.OptimizerSteps, workspace.DividedTwice:
 			updates = &c
 		case workspace.MicroBatches:

@@ -35,8 +35,7 @@ func warmupInLoop(pass *lint.Pass, l *loop.Loop) {
 func builtFromBatches(pass *lint.Pass, root *loop.Loop, w *loop.Window, sched *loop.Event, n string) {
 	var d *lint.Diagnostic
 	for _, c := range countsOf(pass, sched.On) {
-		steps := pass.Steps(c.value(pass), isN(pass, w))
-		if steps.Unit != workspace.MicroBatches || steps.Times > 0 && pass.Accumulation(w.Backward[0]).By == "Accelerate" || c.at().Path != root.Site(sched).Path {
+		if unitOf(pass, w, c) != workspace.MicroBatches || multiplied(pass, c.value(pass)) && pass.Accumulation(w.Backward[0]).By == "Accelerate" || c.at().Path != root.Site(sched).Path {
 			continue
 		}
 		if d != nil {
@@ -64,7 +63,7 @@ func advancedTo(pass *lint.Pass, w *loop.Window, sched *loop.Event, n string) {
 	}
 	severity := lint.Warning
 	for _, c := range append(countsOf(pass, sched.On), timmCounts(pass, sched.On)...) {
-		switch pass.Steps(c.value(pass), isN(pass, w)).Unit {
+		switch unitOf(pass, w, c) {
 		case workspace.MicroBatches:
 			return
 		case workspace.OptimizerSteps:
@@ -132,7 +131,7 @@ func checkRate(pass *lint.Pass, w *loop.Window, stmt *syntax.Assign, n string) {
 	severity := lint.RuleSeverity
 	var by *count
 	for _, c := range rateCounts(pass, w, stmt.Value, 4) {
-		switch pass.Steps(c.value(pass), isN(pass, w)).Unit {
+		switch unitOf(pass, w, c) {
 		case workspace.MicroBatches:
 			return
 		case workspace.OptimizerSteps:
@@ -243,7 +242,7 @@ func preparedSchedule(pass *lint.Pass, scope *pyscan.Scope, call *syntax.Call) {
 		}
 		var d *lint.Diagnostic
 		for _, c := range counts {
-			if steps := pass.Steps(c.value(pass), nil); steps.Times <= 0 || steps.Loader || c.at().Path != scope.Module.File.Path {
+			if !multiplied(pass, c.value(pass)) || c.at().Path != scope.Module.File.Path {
 				continue
 			}
 			if d != nil {
