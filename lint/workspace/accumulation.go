@@ -1,8 +1,6 @@
 package workspace
 
 import (
-	"path"
-
 	"github.com/trainvet/trainvet/lint/source"
 	"github.com/trainvet/trainvet/pyscan"
 	"github.com/trainvet/trainvet/pyscan/loop"
@@ -117,63 +115,41 @@ func (v *View) ofAccelerator(acc *pyscan.Instance) Accumulation {
 	return a
 }
 
-// ofEngine reads the config of deepspeed.initialize: a dict, a JSON file that is named, or one that is loaded.
+// ofEngine reads the config of deepspeed.initialize, as Engine finds it.
 func (v *View) ofEngine(engine *pyscan.Wrapped) Accumulation {
 	a := Accumulation{By: "DeepSpeed", More: pyscan.Maybe, Owner: engine}
-	if engine.Call == nil || engine.At.Module == nil {
+	w, ok := v.wrapper(engine)
+	if !ok || w.Call == nil {
 		return a
 	}
-	scope := v.scopeOfCall(engine)
-	config := v.Arg(scope, engine.Frame, engine.Call, "config", 10)
-	if config == nil {
-		config = v.Arg(scope, engine.Frame, engine.Call, "config_params", 12)
-	}
-	switch config := v.Expand(config).(type) {
-	case *pyscan.Mapping:
-		for i, key := range config.Keys {
-			if c, ok := v.Constant(key); ok {
-				if name, _ := c.Str(); name == "gradient_accumulation_steps" {
-					a.More, a.Count = v.moreThanOne(config.Values[i])
-					a.At = config.Values[i].Site().Place()
-					return a
-				}
-			}
+	config := v.Engine(w)
+	if n, ok := config.Accumulation(); ok {
+		a.Count, a.More = n, pyscan.Truly(n > 1)
+		if !config.Certain {
+			a.More = pyscan.Maybe
 		}
-	default:
-		if name := v.configName(config); name != "" {
-			for _, part := range v.Parts(v.resolve(engine.At.Module.File.Path, name)) {
-				if n, ok := part.Plan.Batch.Accumulation.Get(); ok {
-					a.More, a.Count = pyscan.Truly(n > 1), n
-					if from := part.Plan.Batch.Accumulation.From(); len(from) > 0 {
-						a.At = from[0]
-					}
-					return a
-				}
+		if from := config.Parts[0].Plan.Batch.Accumulation.From(); len(from) > 0 {
+			a.At = from[0]
+		}
+		return a
+	}
+	given := v.Arg(w.Scope, w.Frame, w.Call, "config", 10)
+	if given == nil {
+		given = v.Arg(w.Scope, w.Frame, w.Call, "config_params", 12)
+	}
+	dict, ok := v.Expand(given).(*pyscan.Mapping)
+	if !ok {
+		return a
+	}
+	for i, key := range dict.Keys { // a setting of the program
+		if c, ok := v.Constant(key); ok {
+			if name, _ := c.Str(); name == "gradient_accumulation_steps" {
+				a.More, a.Count = v.moreThanOne(dict.Values[i])
+				a.At = dict.Values[i].Site().Place()
 			}
 		}
 	}
 	return a
-}
-
-// configName is the file behind "ds.json", or behind json.load(open("ds.json")).
-func (v *View) configName(value pyscan.Value) string {
-	if c, ok := v.Constant(value); ok {
-		name, _ := c.Str()
-		switch path.Ext(name) {
-		case ".json", ".yaml", ".yml":
-			return name
-		}
-		return ""
-	}
-	result, ok := value.(*pyscan.Result)
-	if !ok || result.Call == nil || len(result.Call.Args) == 0 || result.At.Module == nil {
-		return ""
-	}
-	switch v.ExternalName(result.Of) {
-	case "json.load", "json.loads", "yaml.safe_load", "builtins.open", "io.open":
-		return v.configName(v.Eval(pyscan.ScopeAt(result.At.Module, result.Call), result.Frame, result.Call.Args[0]))
-	}
-	return ""
 }
 
 // moreThanOne says whether a written number of accumulation steps is more than one. A setting exists to be set, whatever its

@@ -7,8 +7,6 @@
 package loop
 
 import (
-	"slices"
-
 	"github.com/trainvet/trainvet/lint/source"
 	"github.com/trainvet/trainvet/pyscan"
 	"github.com/trainvet/trainvet/pyscan/syntax"
@@ -197,21 +195,6 @@ func (e *Event) In(kind ContextKind) bool {
 		}
 	}
 	return false
-}
-
-// Site is where to point for an event: at its own statement, or, where that stands in another file, at the call in the file
-// of the loop that leads to it.
-func (l *Loop) Site(e *Event) source.Place {
-	file := l.Function().Scope.Module.File.Path
-	if e.At.Path == file {
-		return e.At
-	}
-	for _, via := range slices.Backward(e.Via) {
-		if via.Path == file {
-			return via
-		}
-	}
-	return e.At
 }
 
 // Holds reports whether a loop, or one inside it, is the other one.

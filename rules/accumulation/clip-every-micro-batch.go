@@ -46,7 +46,7 @@ func checkClipping(pass *lint.Pass, root *loop.Loop, w *loop.Window) {
 			continue
 		}
 		if accumulates == pyscan.Yes && len(w.Steps) > 0 {
-			d := pass.Reportf(root.Site(clip), "gradients are clipped in every micro-batch, before those of %s are complete: partial sums are cut again and again, and early micro-batches count less than late ones", who)
+			d := pass.Reportf(root.Place(clip), "gradients are clipped in every micro-batch, before those of %s are complete: partial sums are cut again and again, and early micro-batches count less than late ones", who)
 			d.Note(w.Steps[0].At, "the optimizer steps here")
 			d.Note(framework.At, "the window is set here")
 			if framework.By == "Accelerate" {
@@ -57,7 +57,7 @@ func checkClipping(pass *lint.Pass, root *loop.Loop, w *loop.Window) {
 			return
 		}
 		if accumulates == pyscan.No && framework.By == "" && clipsStale(w, clip) {
-			pass.Reportf(root.Site(clip), "gradients are clipped before the backward of this micro-batch has made them: what the optimizer steps with is not clipped").Help("clip between backward and the optimizer's step")
+			pass.Reportf(root.Place(clip), "gradients are clipped before the backward of this micro-batch has made them: what the optimizer steps with is not clipped").Help("clip between backward and the optimizer's step")
 			return
 		}
 	}
@@ -91,7 +91,7 @@ func checkClipInStep(pass *lint.Pass, l *loop.Loop) {
 		if clip.Guard.Always() != pyscan.Yes {
 			continue
 		}
-		d := pass.Reportf(l.Site(clip), "Lightning runs backward after training_step: what is clipped here are no gradients, or those of micro-batches before")
+		d := pass.Reportf(l.Place(clip), "Lightning runs backward after training_step: what is clipped here are no gradients, or those of micro-batches before")
 		d.Help("give Trainer(gradient_clip_val=...), or clip in on_before_optimizer_step")
 	}
 }

@@ -61,7 +61,7 @@ func checkDoubleScaling(pass *lint.Pass, root *loop.Loop, w *loop.Window, backwa
 	if framework.By == "DeepSpeed" {
 		who = "the DeepSpeed engine"
 	}
-	d := pass.Reportf(root.Site(backward), "the loss is divided by %s, and %s divides it by its accumulation steps once more: gradients are that many times too small", by, who).As(severity)
+	d := pass.Reportf(root.Place(backward), "the loss is divided by %s, and %s divides it by its accumulation steps once more: gradients are that many times too small", by, who).As(severity)
 	d.Note(division.Scope.Module.File.At(division.Node.Span()), "it is divided by hand here")
 	d.Note(framework.At, "the framework is told of the accumulation here")
 	undo(d, division)

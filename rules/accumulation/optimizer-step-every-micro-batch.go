@@ -50,7 +50,7 @@ func checkStepping(pass *lint.Pass, root *loop.Loop, w *loop.Window) {
 	}
 	step := w.Steps[0]
 	by := division.Scope.Module.File.Slice(division.By.Span())
-	d := pass.Reportf(root.Site(step), "the loss is divided by %s for accumulation, but the optimizer steps in every micro-batch: %s small steps in place of one, and nothing is accumulated", by, by)
+	d := pass.Reportf(root.Place(step), "the loss is divided by %s for accumulation, but the optimizer steps in every micro-batch: %s small steps in place of one, and nothing is accumulated", by, by)
 	d.Note(division.Scope.Module.File.At(division.Node.Span()), "the loss is divided here")
 	d.Help("step and clear once in %s micro-batches, or do not divide", by)
 }

@@ -31,7 +31,7 @@ var ZeroGradInsideAccumulation = &lint.Rule{
 func checkClearing(pass *lint.Pass, root *loop.Loop, w *loop.Window) {
 	framework := pass.Accumulation(w.Backward[0])
 	for _, zero := range w.Micro.Of(loop.ZeroGrad) {
-		if zero.By == loop.Engine || zero.In(loop.NoGradContext) || zero.Guard.Always() != pyscan.Yes || zero.Guard.Boundary() != nil {
+		if zero.By == loop.Engine || zero.In(loop.NoGradContext) || zero.Guard.Always() != pyscan.Yes || zero.Guard.Boundary() != nil || ofForward(pass, zero) {
 			continue
 		}
 		switch {
@@ -40,7 +40,7 @@ func checkClearing(pass *lint.Pass, root *loop.Loop, w *loop.Window) {
 			if framework.More != pyscan.Yes || !ofModel(zero) || !zero.In(loop.AccumulateContext) {
 				continue
 			}
-			d := pass.Reportf(root.Site(zero), "%s clears the gradients of every micro-batch: Accelerate holds back the zero_grad of a prepared optimizer only, so that each step sees the last micro-batch of its window alone", zero.Scope.Module.File.Slice(zero.At.Span))
+			d := pass.Reportf(root.Place(zero), "%s clears the gradients of every micro-batch: Accelerate holds back the zero_grad of a prepared optimizer only, so that each step sees the last micro-batch of its window alone", zero.Scope.Module.File.Slice(zero.At.Span))
 			d.Note(framework.At, "the window is set here")
 			d.Help("call zero_grad on the prepared optimizer, after its step")
 			return
@@ -55,11 +55,22 @@ func checkClearing(pass *lint.Pass, root *loop.Loop, w *loop.Window) {
 		if w.Accumulates == pyscan.Maybe && framework.More != pyscan.Yes {
 			severity = lint.Info
 		}
-		d := pass.Reportf(root.Site(zero), "the gradients are cleared in every micro-batch, while the optimizer steps once in %s: each step sees the last micro-batch alone", count(w)).As(severity)
+		d := pass.Reportf(root.Place(zero), "the gradients are cleared in every micro-batch, while the optimizer steps once in %s: each step sees the last micro-batch alone", count(w)).As(severity)
 		d.Note(w.Steps[0].At, "the optimizer steps once a window, here")
 		d.Help("clear the gradients right after the optimizer's step, where that runs")
 		return
 	}
+}
+
+// ofForward reports whether the clearing stands in a module that the loop calls: wrappers of models do it for reasons of
+// their own.
+func ofForward(pass *lint.Pass, zero *loop.Event) bool {
+	class := zero.Scope.EnclosingClass()
+	if class == nil || len(zero.Via) == 0 {
+		return false
+	}
+	value := &pyscan.Class{Origin: pyscan.From(class.Module, class.Node), Scope: class}
+	return pass.Derives(value, "torch.nn.Module") == pyscan.Yes || zero.Scope.Name == "forward"
 }
 
 // ofModel reports whether gradients are cleared on the model or its parameters rather than through an optimizer.

@@ -60,7 +60,7 @@ func checkCleared(pass *lint.Pass, root *loop.Loop, w *loop.Window) {
 		}
 	}
 	backward := w.Backward[0]
-	d := pass.Reportf(root.Site(backward), "no gradient is cleared in this loop%s: backward adds to what is there, so that every step follows the sum of all gradients so far", where).As(severity)
+	d := pass.Reportf(root.Place(backward), "no gradient is cleared in this loop%s: backward adds to what is there, so that every step follows the sum of all gradients so far", where).As(severity)
 	step := w.Steps[len(w.Steps)-1]
 	d.Note(step.At, "the optimizer steps here")
 	clearAfter(d, step)

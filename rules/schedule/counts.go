@@ -284,6 +284,9 @@ func unitOf(pass *lint.Pass, w *loop.Window, c count) workspace.Unit {
 
 // draws reports whether a loop takes its micro-batches from the loader itself: by next, or by going through it.
 func draws(pass *lint.Pass, l *loop.Loop) bool {
+	if l.Outer != nil && len(l.Via) > len(l.Outer.Via) { // in a function that the loop calls, as a pipeline's schedule is
+		return false
+	}
 	found := false
 	if node, ok := l.Node.(*syntax.For); ok {
 		syntax.Inspect(node.Iter, func(n syntax.Node) bool {

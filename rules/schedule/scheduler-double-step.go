@@ -34,7 +34,7 @@ var SchedulerDoubleStep = &lint.Rule{
 				continue
 			}
 			if given, ok := ofEngine(pass, sched); ok {
-				d := pass.Reportf(l.Site(sched), "the DeepSpeed engine advances this schedule in its own step() already: the learning rate follows it twice as fast")
+				d := pass.Reportf(l.Place(sched), "the DeepSpeed engine advances this schedule in its own step() already: the learning rate follows it twice as fast")
 				d.Note(given, "the engine gets or makes the schedule here")
 				deleteStatement(d, sched)
 			}

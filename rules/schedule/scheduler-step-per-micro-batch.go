@@ -42,7 +42,7 @@ func checkAdvance(pass *lint.Pass, root *loop.Loop, w *loop.Window, sched *loop.
 			batches = &c
 		}
 	}
-	at := root.Site(sched)
+	at := root.Place(sched)
 	var d *lint.Diagnostic
 	switch {
 	case updates != nil:

@@ -35,7 +35,7 @@ func warmupInLoop(pass *lint.Pass, l *loop.Loop) {
 func builtFromBatches(pass *lint.Pass, root *loop.Loop, w *loop.Window, sched *loop.Event, n string) {
 	var d *lint.Diagnostic
 	for _, c := range countsOf(pass, sched.On) {
-		if unitOf(pass, w, c) != workspace.MicroBatches || multiplied(pass, c.value(pass)) && pass.Accumulation(w.Backward[0]).By == "Accelerate" || c.at().Path != root.Site(sched).Path {
+		if unitOf(pass, w, c) != workspace.MicroBatches || multiplied(pass, c.value(pass)) && pass.Accumulation(w.Backward[0]).By == "Accelerate" || c.at().Path != root.Place(sched).Path {
 			continue
 		}
 		if d != nil {
