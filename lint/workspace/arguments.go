@@ -207,27 +207,38 @@ func (v *View) shards(scope *pyscan.Scope, frame *pyscan.Frame, path string, dep
 				if pyscan.Path(arg) != path {
 					continue
 				}
-				for _, callee := range Alternatives(v.Eval(scope, frame, call.Func)) {
-					if i == 0 && v.ExternalName(callee) == "torch.distributed.fsdp.fully_shard" {
-						found, ok = Wrapper{Kind: FSDP2, Call: call, Scope: scope, Frame: frame}, true
-						return false
-					}
-					f, is := callee.(*pyscan.Func)
-					if !is || f.Scope == scope {
-						continue
-					}
-					if p := i + shift(f); p < len(f.Scope.Params) {
-						if w, inner := v.shards(f.Scope, v.Enter(f, call, scope, frame), f.Scope.Params[p].Name, depth-1); inner {
-							found, ok = w, true
-							return false
-						}
-					}
+				if found, ok = v.shardsArgument(scope, frame, call, i, depth); ok {
+					return false
 				}
 			}
 			return true
 		})
 	}
 	return found, ok
+}
+
+// ShardsArgument looks whether a call puts a wrapper on one of its positional arguments without a new value: fully_shard(model),
+// or a project function that does.
+func (v *View) ShardsArgument(scope *pyscan.Scope, frame *pyscan.Frame, call *syntax.Call, argument int) (Wrapper, bool) {
+	return v.shardsArgument(scope, frame, call, argument, 3)
+}
+
+func (v *View) shardsArgument(scope *pyscan.Scope, frame *pyscan.Frame, call *syntax.Call, i, depth int) (Wrapper, bool) {
+	for _, callee := range Alternatives(v.Eval(scope, frame, call.Func)) {
+		if i == 0 && v.ExternalName(callee) == "torch.distributed.fsdp.fully_shard" {
+			return Wrapper{Kind: FSDP2, Call: call, Scope: scope, Frame: frame}, true
+		}
+		f, is := callee.(*pyscan.Func)
+		if !is || f.Scope == scope {
+			continue
+		}
+		if p := i + shift(f); p < len(f.Scope.Params) {
+			if w, ok := v.shards(f.Scope, v.Enter(f, call, scope, frame), f.Scope.Params[p].Name, depth-1); ok {
+				return w, true
+			}
+		}
+	}
+	return Wrapper{}, false
 }
 
 // shift is 1 where a call's first argument is the function's second parameter.

@@ -105,6 +105,21 @@ func (v *View) Wrappers(value pyscan.Value) (wrappers []Wrapper, inner pyscan.Va
 	return wrappers, inner, certain
 }
 
+// Outermost is the outermost wrapper of a value. Maybe: of several values that it may have, one at least is wrapped so.
+func (v *View) Outermost(value pyscan.Value) (Wrapper, pyscan.Truth) {
+	if value == nil {
+		return Wrapper{}, pyscan.No
+	}
+	wrappers, _, _ := v.Wrappers(value)
+	switch {
+	case len(wrappers) == 0:
+		return Wrapper{}, pyscan.No
+	case len(Alternatives(v.Expand(value))) > 1:
+		return wrappers[0], pyscan.Maybe
+	}
+	return wrappers[0], pyscan.Yes
+}
+
 func (v *View) wrapper(value pyscan.Value) (Wrapper, bool) {
 	switch value := value.(type) {
 	case *pyscan.Instance:
