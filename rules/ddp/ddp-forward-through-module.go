@@ -55,7 +55,7 @@ func checkLoss(pass *lint.Pass, l *loop.Loop, backward *loop.Event, reported map
 			}
 			continue
 		}
-		if w, is := wrapperOf(pass, pass.Eval(part.Scope, part.Frame, call.Func)); is != pyscan.No && w.Kind == workspace.DDP {
+		if w, is := pass.Outermost(pass.Eval(part.Scope, part.Frame, call.Func)); is != pyscan.No && w.Kind == workspace.DDP {
 			return // the wrapper's own forward makes (a part of) the loss: its reducer is ready
 		}
 	}
@@ -125,7 +125,7 @@ func inside(pass *lint.Pass, scope *pyscan.Scope, frame *pyscan.Frame, e syntax.
 			return w, nil, pyscan.No
 		}
 		value := pass.Eval(scope, frame, e.Value)
-		if w, is := wrapperOf(pass, value); is != pyscan.No {
+		if w, is := pass.Outermost(value); is != pyscan.No {
 			if w.Kind != workspace.DDP {
 				return w, nil, pyscan.No
 			}

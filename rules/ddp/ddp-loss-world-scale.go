@@ -44,7 +44,7 @@ func checkScale(pass *lint.Pass, l *loop.Loop, backward *loop.Event, reported ma
 			if global(pass, part, node) {
 				return
 			}
-			if w, is := wrapperOf(pass, pass.Eval(part.Scope, part.Frame, node.Func)); is != pyscan.No && w.Kind == workspace.DDP {
+			if w, is := pass.Outermost(pass.Eval(part.Scope, part.Frame, node.Func)); is != pyscan.No && w.Kind == workspace.DDP {
 				wrapper = w
 			}
 		case *syntax.BinOp:

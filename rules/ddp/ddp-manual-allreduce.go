@@ -54,7 +54,7 @@ func checkAllReduce(pass *lint.Pass, module *pyscan.Module, call *syntax.Call) {
 	if loop == nil {
 		return
 	}
-	w, is := wrapperOf(pass, pass.Eval(scope, nil, owner))
+	w, is := pass.Outermost(pass.Eval(scope, nil, owner))
 	if is == pyscan.No || w.Kind != workspace.DDP && w.Kind != workspace.FSDP1 {
 		return
 	}

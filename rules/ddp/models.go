@@ -10,27 +10,12 @@ import (
 	"github.com/trainvet/trainvet/pyscan/syntax"
 )
 
-// wrapperOf is the outermost wrapper of a value, and whether the value is certainly wrapped so.
-func wrapperOf(pass *lint.Pass, value pyscan.Value) (w workspace.Wrapper, certain pyscan.Truth) {
-	if value == nil {
-		return w, pyscan.No
-	}
-	wrappers, _, _ := pass.Wrappers(value)
-	if len(wrappers) == 0 {
-		return w, pyscan.No
-	}
-	if len(workspace.Alternatives(pass.Expand(value))) > 1 {
-		return wrappers[0], pyscan.Maybe
-	}
-	return wrappers[0], pyscan.Yes
-}
-
 // ddpForward is the first forward of a DDP model in a loop, with its wrapper. A model that is wrapped only sometimes, as
 // when one process runs alone, counts.
 func ddpForward(pass *lint.Pass, l *loop.Loop) (*loop.Event, workspace.Wrapper) {
 	for event := range l.All {
 		if event.Kind == loop.Forward && !event.In(loop.NoGradContext) {
-			if w, is := wrapperOf(pass, event.On); is != pyscan.No && w.Kind == workspace.DDP {
+			if w, is := pass.Outermost(event.On); is != pyscan.No && w.Kind == workspace.DDP {
 				return event, w
 			}
 		}

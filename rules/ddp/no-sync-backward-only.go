@@ -29,9 +29,12 @@ var NoSyncBackwardOnly = &lint.Rule{
 			case loop.Forward:
 				forwards = append(forwards, event)
 			case loop.Backward:
+				if event.In(loop.NoGradContext) {
+					continue
+				}
 				for _, c := range event.Contexts {
 					_, _, model := noSync(c)
-					if w, is := wrapperOf(pass, model); is != pyscan.No && w.Kind == workspace.DDP {
+					if w, is := pass.Outermost(model); is != pyscan.No && w.Kind == workspace.DDP {
 						checkForward(pass, l, event, c, w, forwards, reported)
 					}
 				}
@@ -44,14 +47,11 @@ var NoSyncBackwardOnly = &lint.Rule{
 func checkForward(pass *lint.Pass, l *loop.Loop, backward *loop.Event, c loop.Context, w workspace.Wrapper, forwards []*loop.Event, reported map[source.Place]bool) {
 	var last *loop.Event
 	for _, f := range forwards {
-		if other, is := wrapperOf(pass, f.On); is != pyscan.No && other.Kind == workspace.DDP && other.Call == w.Call && !f.In(loop.NoGradContext) {
-			if f.In(loop.NoSyncContext) {
-				return
-			}
+		if other, is := pass.Outermost(f.On); is != pyscan.No && other.Kind == workspace.DDP && other.Call == w.Call {
 			last = f
 		}
 	}
-	if last == nil || c.Item == nil {
+	if last == nil || c.Item == nil || last.In(loop.NoSyncContext) || last.In(loop.NoGradContext) {
 		return
 	}
 	at := c.Scope.Module.File.At(c.Item.Span())

@@ -59,7 +59,7 @@ func checkWindow(pass *lint.Pass, l *loop.Loop, w *loop.Window, reported map[sou
 		return
 	}
 	call, result, model := noSync(*guilty)
-	wrapper, is := wrapperOf(pass, model)
+	wrapper, is := pass.Outermost(model)
 	switch {
 	case is == pyscan.No && !pass.Opaque(pass.Expand(model)):
 		return // an object with a no_sync of its own

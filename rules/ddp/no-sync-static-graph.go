@@ -31,7 +31,7 @@ var NoSyncStaticGraph = &lint.Rule{
 			}
 			scope := pyscan.ScopeAt(module, call)
 			if attr, ok := call.Func.(*syntax.Attribute); ok && attr.Attr == "_set_static_graph" {
-				w, is := wrapperOf(pass, pass.Eval(scope, nil, attr.Value))
+				w, is := pass.Outermost(pass.Eval(scope, nil, attr.Value))
 				if is == pyscan.Yes && w.Kind == workspace.DDP {
 					checkStatic(pass, module.File.At(call.Span()), module, w.Call)
 				}
@@ -70,7 +70,7 @@ func checkStatic(pass *lint.Pass, at source.Place, module *pyscan.Module, wrap *
 				if event.Kind != loop.NoSync || event.Call == nil || sparesFirst(event) {
 					continue
 				}
-				w, is := wrapperOf(pass, event.On)
+				w, is := pass.Outermost(event.On)
 				if is == pyscan.No || w.Call != wrap {
 					continue
 				}

@@ -107,7 +107,7 @@ func (b *bypass) rawForward(event *loop.Event) {
 	if at.Path != b.loop.Function().Scope.Module.File.Path {
 		at = b.loop.Place(event)
 	}
-	b.reportAt(at, engine, "the model is called past the DeepSpeed engine that was made from it: its forward hooks do not run, so ZeRO gathers no weights and casts no inputs").Help("call the engine")
+	b.reportAt(at, engine, "the model is called past the DeepSpeed engine that was made from it: the engine neither casts the inputs nor sees this forward").As(lint.Warning).Help("call the engine")
 }
 
 // optimizer is a step or zero_grad of the optimizer that an engine was given, or that it gave back.
