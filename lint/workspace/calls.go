@@ -529,6 +529,9 @@ func (v *View) instanceAttr(class *pyscan.Class, self *pyscan.Instance, name str
 			if len(defs) == 0 {
 				continue
 			}
+			if last := method.Exit(method.Params[0].Name + "." + name); method.Name == "__init__" && last != nil {
+				defs = []*pyscan.Def{last} // what __init__ assigned before is gone when it returns
+			}
 			frame := v.methodFrame(method, one, self)
 			for _, def := range defs {
 				if def.Kind == pyscan.AugDef || def.Kind == pyscan.DelDef {

@@ -78,6 +78,7 @@ type Event struct {
 	Receiver syntax.Expr  // whose method it is; nil for a function
 	On       pyscan.Value // what Receiver may be; for a function, the callee
 	Loss     syntax.Expr  // Backward: what is differentiated
+	Sync     Guard        // NoSync by a flag: when synchronisation is on
 	Scope    *pyscan.Scope
 	Frame    *pyscan.Frame // in which the expressions of Node are read
 	Guard    Guard         // inside the innermost loop

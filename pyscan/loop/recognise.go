@@ -407,6 +407,9 @@ func (b *builder) method(event *Event, name string) Kind {
 	case "no_sync", "no_backward_sync":
 		return NoSync
 	case "set_requires_gradient_sync", "set_is_last_backward", "set_requires_all_reduce":
+		if len(call.Args) > 0 {
+			event.Sync = b.conditions(call.Args[0], false, 0)
+		}
 		return NoSync
 	case "set_epoch":
 		return SetEpoch
@@ -494,7 +497,7 @@ func (b *builder) store(target, value syntax.Expr, stmt syntax.Stmt) {
 			event.Kind = GradDivide
 		}
 	case "require_backward_grad_sync", "require_forward_param_sync":
-		event.Kind = NoSync
+		event.Kind, event.Sync = NoSync, b.conditions(value, false, 0)
 	default:
 		return
 	}

@@ -2,6 +2,7 @@ package ddp
 
 import (
 	_ "embed"
+	"strings"
 
 	"github.com/trainvet/trainvet/configs"
 	"github.com/trainvet/trainvet/lint"
@@ -30,6 +31,10 @@ var DdpFindUnused = &lint.Rule{
 			}
 			for _, k := range call.Keywords {
 				scope := pyscan.ScopeAt(module, call)
+				if c, ok := k.Value.(*syntax.Constant); ok && k.Arg == "strategy" && strings.HasPrefix(c.Text, "ddp") && strings.HasSuffix(c.Text, "find_unused_parameters_true") {
+					pass.Reportf(module.File.At(k.Span()), "%s", unusedMessage).Help(unusedHelp)
+					continue
+				}
 				if k.Arg != "find_unused_parameters" && k.Arg != "ddp_find_unused_parameters" || pass.Truthy(pass.Expand(pass.Eval(scope, nil, k.Value))) != pyscan.Yes {
 					continue
 				}

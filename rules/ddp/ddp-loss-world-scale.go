@@ -60,7 +60,7 @@ func checkScale(pass *lint.Pass, l *loop.Loop, backward *loop.Event, reported ma
 			at, word = file.At(part.Stmt.Span()), words[part.Stmt.Op]
 		}
 	}
-	if word == "" || wrapper.Call == nil || reported[at] || at.Path != l.Function().Scope.Module.File.Path {
+	if word == "" || wrapper.Kind != workspace.DDP || reported[at] || at.Path != l.Function().Scope.Module.File.Path {
 		return
 	}
 	reported[at] = true

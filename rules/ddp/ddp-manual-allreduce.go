@@ -38,7 +38,11 @@ var DdpManualAllreduce = &lint.Rule{
 
 func checkAllReduce(pass *lint.Pass, module *pyscan.Module, call *syntax.Call) {
 	scope := pyscan.ScopeAt(module, call)
-	if pass.ExternalName(pass.Eval(scope, nil, call.Func)) != "torch.distributed.all_reduce" || len(call.Args) == 0 {
+	if pass.ExternalName(pass.Eval(scope, nil, call.Func)) != "torch.distributed.all_reduce" {
+		return
+	}
+	reduced := workspace.Argument(call, "tensor", 0)
+	if reduced == nil {
 		return
 	}
 	if group := pass.Arg(scope, nil, call, "group", 2); group != nil {
@@ -46,7 +50,7 @@ func checkAllReduce(pass *lint.Pass, module *pyscan.Module, call *syntax.Call) {
 			return // of some ranks only
 		}
 	}
-	parameter := gradientOf(scope, call.Args[0])
+	parameter := gradientOf(scope, reduced)
 	if parameter == nil {
 		return
 	}
@@ -109,8 +113,11 @@ func parametersLoop(scope *pyscan.Scope, node syntax.Node, parameter syntax.Expr
 			return !found
 		})
 		iter := loop.Iter
-		if call, ok := iter.(*syntax.Call); ok && len(call.Args) == 1 && (lastName(call.Func) == "list" || lastName(call.Func) == "enumerate") {
-			iter = call.Args[0]
+		if call, ok := iter.(*syntax.Call); ok && len(call.Args) > 0 {
+			switch lastName(call.Func) {
+			case "list", "enumerate", "filter", "tqdm", "reversed":
+				iter = call.Args[len(call.Args)-1]
+			}
 		}
 		call, ok := iter.(*syntax.Call)
 		if !ok || !found {

@@ -32,7 +32,7 @@ var NoSyncMissing = &lint.Rule{
 			if backward.By != loop.Plain && backward.By != loop.Scaler || backward.In(loop.NoSyncContext) || backward.In(loop.AccumulateContext) {
 				continue
 			}
-			if _, wrapper := ddpForward(pass, w.Micro); wrapper.Call != nil {
+			if forward, wrapper := ddpForward(pass, w.Micro); forward != nil {
 				wrappedAt(pass.Reportf(l.Place(backward), "DDP all-reduces all gradients at each micro-batch, though only the sum at the optimizer step is used"), wrapper).
 					Help("run all but the last micro-batch under model.no_sync(), forward and backward")
 				return

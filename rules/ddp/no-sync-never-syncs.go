@@ -25,6 +25,7 @@ var NoSyncNeverSyncs = &lint.Rule{
 		reported := map[source.Place]bool{}
 		for _, w := range loop.Windows(l, pass) {
 			checkWindow(pass, l, w, reported)
+			checkFlags(pass, l, w, reported)
 		}
 	},
 }
@@ -90,6 +91,34 @@ func checkWindow(pass *lint.Pass, l *loop.Loop, w *loop.Window, reported map[sou
 		d.Help("swap the two sides")
 	} else {
 		d.Help("leave no_sync for the last micro-batch: model.no_sync() if not last else nullcontext()")
+	}
+}
+
+// checkFlags looks at flags that switch synchronisation: model.require_backward_grad_sync = not last.
+func checkFlags(pass *lint.Pass, l *loop.Loop, w *loop.Window, reported map[source.Place]bool) {
+	if len(w.Steps) == 0 || reducesByHand(w.Steps...) {
+		return
+	}
+	for _, event := range w.Micro.Of(loop.NoSync) {
+		if len(event.Guard) > 0 || len(event.Sync) != 1 || !event.Sync[0].Negated {
+			continue
+		}
+		on := event.Sync[0]
+		on.Negated = false
+		if !matches(loop.Guard{on}, w) {
+			continue
+		}
+		wrapper, is := pass.Outermost(event.On)
+		at := l.Place(event)
+		if is == pyscan.No && !pass.Opaque(pass.Expand(event.On)) || is != pyscan.No && wrapper.Kind != workspace.DDP && wrapper.Kind != workspace.FSDP1 && wrapper.Kind != workspace.FSDP2 || reported[at] {
+			continue
+		}
+		reported[at] = true
+		d := pass.Reportf(at, "the flag is the wrong way round: synchronisation is off for the last micro-batch of the window, so the gradients that the optimizer steps on differ between ranks")
+		if is == pyscan.No {
+			d.As(lint.Warning)
+		}
+		wrappedAt(d, wrapper).Note(w.Steps[0].At, "the optimizer steps here").Help("switch synchronisation on for the last micro-batch")
 	}
 }
 

@@ -46,6 +46,8 @@ var NoSyncStaticGraph = &lint.Rule{
 				checkStatic(pass, module.File.At(k.Span()), module, call)
 			case "accelerate.DistributedDataParallelKwargs":
 				checkAccelerated(pass, module.File.At(k.Span()), module, call)
+			case "pytorch_lightning.strategies.DDPStrategy", "pytorch_lightning.strategies.ddp.DDPStrategy":
+				checkLightning(pass, module.File.At(k.Span()), module, call)
 			}
 		}
 	},
@@ -125,5 +127,31 @@ func checkAccelerated(pass *lint.Pass, at source.Place, module *pyscan.Module, k
 				return
 			}
 		}
+	}
+}
+
+// checkLightning is DDPStrategy(static_graph=True) of a Trainer that accumulates.
+func checkLightning(pass *lint.Pass, at source.Place, module *pyscan.Module, strategy *syntax.Call) {
+	for node := range module.Tree.All() {
+		call, ok := node.(*syntax.Call)
+		if !ok {
+			continue
+		}
+		scope := pyscan.ScopeAt(module, call)
+		if pass.ExternalName(pass.Eval(scope, nil, call.Func)) != "pytorch_lightning.Trainer" {
+			continue
+		}
+		steps, used := pass.Arg(scope, nil, call, "accumulate_grad_batches", -1), pass.Arg(scope, nil, call, "strategy", -1)
+		if steps == nil || used == nil {
+			continue
+		}
+		n, ok := pass.Constant(pass.Expand(steps))
+		made, is := pass.Expand(used).(*pyscan.Instance)
+		if count, whole := n.Int(); !ok || !whole || count < 2 || !is || made.Call != strategy {
+			continue
+		}
+		pass.Reportf(at, "static_graph=True with accumulation over %s batches: Lightning runs the first backward inside no_sync, where DDP fails an internal assertion, and newer versions never reduce gradients again", n).
+			Note(module.File.At(call.Span()), "the Trainer accumulates").Help("drop static_graph")
+		return
 	}
 }
