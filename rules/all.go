@@ -9,6 +9,7 @@ import (
 	"github.com/trainvet/trainvet/rules/checkpointing"
 	"github.com/trainvet/trainvet/rules/config"
 	"github.com/trainvet/trainvet/rules/ddp"
+	"github.com/trainvet/trainvet/rules/fsdp"
 	"github.com/trainvet/trainvet/rules/memory"
 	"github.com/trainvet/trainvet/rules/optimizer"
 	"github.com/trainvet/trainvet/rules/schedule"
@@ -52,6 +53,14 @@ func All() []*lint.Rule {
 		ddp.NoSyncMissing,
 		ddp.NoSyncNeverSyncs,
 		ddp.NoSyncStaticGraph,
+		fsdp.FsdpClipGradNorm,
+		fsdp.FsdpNoAutoWrap,
+		fsdp.FsdpOffloadAccumulation,
+		fsdp.FsdpOptimizerBeforeWrap,
+		fsdp.FsdpPlainGradscaler,
+		fsdp.FsdpSubmoduleForward,
+		fsdp.FsdpTiedWrapSplit,
+		fsdp.NoSyncFsdpMemory,
 		memory.EmptyCachePerMicroBatch,
 		memory.HbmOverflow,
 		optimizer.OptimizerInBackwardAccumulation,
