@@ -52,8 +52,7 @@ func (d *dividing) expr(scope *pyscan.Scope, frame *pyscan.Frame, e syntax.Expr,
 			d.expr(scope, frame, e.Right, false, depth-1)
 		}
 	case *syntax.IfExp:
-		d.expr(scope, frame, e.Body, false, depth-1)
-		d.expr(scope, frame, e.OrElse, false, depth-1)
+		d.branches(scope, frame, e, always, depth)
 	case *syntax.NamedExpr:
 		again(e.Value)
 	case *syntax.Tuple:
@@ -75,6 +74,35 @@ func (d *dividing) expr(scope *pyscan.Scope, frame *pyscan.Frame, e syntax.Expr,
 	case *syntax.Call:
 		d.call(scope, frame, e, always, depth)
 	}
+}
+
+// branches is a if c else b: a division on both sides, as in `(loss, outputs) if return_outputs else loss`, is on every way.
+func (d *dividing) branches(scope *pyscan.Scope, frame *pyscan.Frame, e *syntax.IfExp, always bool, depth int) {
+	before := d.list
+	d.list = nil
+	d.expr(scope, frame, e.Body, always, depth-1)
+	body := d.list
+	d.list = nil
+	d.expr(scope, frame, e.OrElse, always, depth-1)
+	for _, one := range body {
+		both := false
+		for i := range d.list {
+			both = both || d.list[i].Node == one.Node
+		}
+		one.On = one.On && both
+		before = append(before, one)
+	}
+	for _, other := range d.list {
+		known := false
+		for _, one := range body {
+			known = known || one.Node == other.Node
+		}
+		if !known {
+			other.On = false
+			before = append(before, other)
+		}
+	}
+	d.list = before
 }
 
 // product is a * b: by 1 / n it is a division, by a constant a weight, by anything else it may undo one.
@@ -102,6 +130,7 @@ func (d *dividing) def(scope *pyscan.Scope, frame *pyscan.Frame, def *pyscan.Def
 		return
 	}
 	d.seen[def] = true
+	defer delete(d.seen, def)
 	switch def.Kind {
 	case pyscan.AssignDef:
 		d.expr(scope, frame, def.Value, always, depth-1)

@@ -25,13 +25,13 @@ var AccumulationOffByOne = &lint.Rule{
 	Loop: func(pass *lint.Pass, l *loop.Loop) {
 		for _, w := range loop.Windows(l, pass) {
 			if w.Boundary != nil && w.Boundary.Kind == loop.Modulo && w.Accumulates == pyscan.Yes {
-				checkFirstWindow(pass, w)
+				checkFirstWindow(pass, l, w)
 			}
 		}
 	},
 }
 
-func checkFirstWindow(pass *lint.Pass, w *loop.Window) {
+func checkFirstWindow(pass *lint.Pass, root *loop.Loop, w *loop.Window) {
 	b := w.Boundary
 	for _, step := range w.Steps {
 		if len(step.Guard) > 1 {
@@ -47,10 +47,10 @@ func checkFirstWindow(pass *lint.Pass, w *loop.Window) {
 	}
 	start, ok := starts(pass, w)
 	mod := moduloOf(b.Expr)
-	if !ok || mod == nil || start+int64(b.Offset) == 1 {
+	file := b.Scope.Module.File
+	if !ok || mod == nil || start+int64(b.Offset) == 1 || file.Path != root.Function().Scope.Module.File.Path {
 		return
 	}
-	file := b.Scope.Module.File
 	at := file.At(b.Expr.Span())
 	n := count(w)
 	switch {
@@ -70,17 +70,18 @@ func checkFirstWindow(pass *lint.Pass, w *loop.Window) {
 // starts is the first value of the loop variable that the boundary counts with.
 func starts(pass *lint.Pass, w *loop.Window) (int64, bool) {
 	l, ok := w.Micro.Node.(*syntax.For)
-	if !ok || w.Boundary.Scope != w.Micro.Scope || w.Boundary.Counter == "" {
+	counter := counterOf(w)
+	if !ok || counter == "" {
 		return 0, false
 	}
 	target := l.Target
 	if pair, ok := target.(*syntax.Tuple); ok && len(pair.Elts) > 0 {
 		target = pair.Elts[0]
 	}
-	if pyscan.Path(target) != w.Boundary.Counter {
+	if pyscan.Path(target) != counter {
 		return 0, false
 	}
-	for _, def := range w.Micro.Scope.Defs(w.Boundary.Counter) { // i += 1 in the body
+	for _, def := range w.Micro.Scope.Defs(counter) { // i += 1 in the body
 		if def.Kind != pyscan.IterDef && def.Node != nil && l.Span().Contains(def.Node.Span()) {
 			return 0, false
 		}

@@ -39,7 +39,11 @@ func checkStepping(pass *lint.Pass, root *loop.Loop, w *loop.Window) {
 		}
 	}
 	division, undone := byAccumulation(pass, backward.Scope, backward.Frame, backward.Loss, nil)
-	if division == nil || undone || !division.On {
+	if division == nil {
+		unsyncedSteps(pass, root, w, backward)
+		return
+	}
+	if undone || !division.On {
 		return
 	}
 	n := pass.Eval(division.Scope, division.Frame, division.By)
@@ -53,4 +57,29 @@ func checkStepping(pass *lint.Pass, root *loop.Loop, w *loop.Window) {
 	d := pass.Reportf(root.Place(step), "the loss is divided by %s for accumulation, but the optimizer steps in every micro-batch: %s small steps in place of one, and nothing is accumulated", by, by)
 	d.Note(division.Scope.Module.File.At(division.Node.Span()), "the loss is divided here")
 	d.Help("step and clear once in %s micro-batches, or do not divide", by)
+}
+
+// unsyncedSteps reports steps in a loop whose no_sync leaves out the boundary of a window.
+func unsyncedSteps(pass *lint.Pass, root *loop.Loop, w *loop.Window, backward *loop.Event) {
+	for _, c := range backward.Contexts {
+		if c.Kind != loop.NoSyncContext {
+			continue
+		}
+		for i := range c.Guard {
+			cond := &c.Guard[i]
+			if !cond.Negated || cond.Kind != loop.Modulo || cond.N == nil {
+				continue
+			}
+			if n, ok := pass.Constant(pass.Eval(cond.Scope, cond.Frame, cond.N)); ok {
+				if number, _ := n.Number(); number <= 1 {
+					continue
+				}
+			}
+			n := cond.Scope.Module.File.Slice(cond.N.Span())
+			d := pass.Reportf(root.Place(w.Steps[0]), "no_sync holds gradients back for windows of %s micro-batches, but the optimizer steps in each of them: most steps follow gradients of one rank alone", n)
+			d.Note(c.Scope.Module.File.At(c.Expr.Span()), "gradients are held back here")
+			d.Help("step and clear once in %s micro-batches", n)
+			return
+		}
+	}
 }

@@ -24,13 +24,13 @@ var PartialWindowDropped = &lint.Rule{
 	Loop: func(pass *lint.Pass, l *loop.Loop) {
 		for _, w := range loop.Windows(l, pass) {
 			if w.Boundary != nil && w.Boundary.Kind == loop.Modulo && !w.Boundary.Tail && w.Accumulates == pyscan.Yes {
-				checkTail(pass, w)
+				checkTail(pass, l, w)
 			}
 		}
 	},
 }
 
-func checkTail(pass *lint.Pass, w *loop.Window) {
+func checkTail(pass *lint.Pass, root *loop.Loop, w *loop.Window) {
 	switch w.Backward[0].By {
 	case loop.Plain, loop.Scaler, loop.Fabric, loop.Lightning:
 	default:
@@ -68,13 +68,18 @@ func checkTail(pass *lint.Pass, w *loop.Window) {
 	}
 	n := count(w)
 	at := w.Boundary.Scope.Module.File.At(w.Boundary.Expr.Span())
+	if at.Path != root.Function().Scope.Module.File.Path {
+		at = root.Place(w.Steps[0])
+	}
 	var d *lint.Diagnostic
 	if leaks {
 		d = pass.Reportf(at, "what is left of an epoch after its last full window of %s micro-batches gets no step of its own, and its gradients are added to those of the next epoch's first window", n)
 	} else {
 		d = pass.Reportf(at, "what is left after the last full window of %s micro-batches gets no step: up to %s - 1 micro-batches are computed in vain", n, n).As(lint.Info)
 	}
-	if w.Boundary.Counter != "" {
+	if w.Boundary.Scope != w.Micro.Scope {
+		d.Help("step at the end of the data too, and divide that window's losses by the number of its micro-batches")
+	} else {
 		d.Help("step at the end of the data too: `or %s + 1 == len(%s)`; and divide that window's losses by the number of its micro-batches", w.Boundary.Counter, data.Scope.Module.File.Slice(data.Expr.Span()))
 	}
 }
@@ -88,11 +93,11 @@ type counted struct {
 // anew in each epoch.
 func enumerated(w *loop.Window) *counted {
 	l, ok := w.Micro.Node.(*syntax.For)
-	if !ok || w.Boundary.Counter == "" || w.Boundary.Scope != w.Micro.Scope {
+	if !ok {
 		return nil
 	}
 	pair, ok := l.Target.(*syntax.Tuple)
-	if !ok || len(pair.Elts) == 0 || pyscan.Path(pair.Elts[0]) != w.Boundary.Counter {
+	if !ok || len(pair.Elts) == 0 || pyscan.Path(pair.Elts[0]) == "" || pyscan.Path(pair.Elts[0]) != counterOf(w) {
 		return nil
 	}
 	iter := l.Iter

@@ -3,6 +3,7 @@ package accumulation
 import (
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/source"
+	"github.com/trainvet/trainvet/lint/workspace"
 	"github.com/trainvet/trainvet/pyscan"
 	"github.com/trainvet/trainvet/pyscan/loop"
 	"github.com/trainvet/trainvet/pyscan/syntax"
@@ -74,4 +75,30 @@ func wholeLine(file *source.File, at source.Place) (source.Place, string, bool) 
 		}
 	}
 	return file.At(source.Span{Start: start, End: end}), indent, true
+}
+
+// counterOf is the counter of a boundary as the micro-batch loop calls it: its own name, or what the loop passes for the
+// parameter of that name to the function that tests it.
+func counterOf(w *loop.Window) string {
+	b := w.Boundary
+	if b.Scope == w.Micro.Scope {
+		return b.Counter
+	}
+	if b.Frame == nil || b.Counter == "" {
+		return ""
+	}
+	call, ok := b.Frame.Caller.Node.(*syntax.Call)
+	if !ok || pyscan.ScopeAt(b.Frame.Caller.Module, call) != w.Micro.Scope {
+		return ""
+	}
+	for i, p := range b.Scope.Params {
+		if p.Name != b.Counter {
+			continue
+		}
+		if b.Frame.Self != nil {
+			i--
+		}
+		return pyscan.Path(workspace.Argument(call, p.Name, i))
+	}
+	return ""
 }
