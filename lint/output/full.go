@@ -106,11 +106,15 @@ func keepFirst(text string, width int) string {
 }
 
 func keepLast(text string, width int) string {
-	for runewidth.StringWidth(text) > width {
-		_, size := utf8.DecodeRuneInString(text)
-		text = text[size:]
+	from := len(text)
+	for from > 0 {
+		r, size := utf8.DecodeLastRuneInString(text[:from])
+		if width -= runewidth.RuneWidth(r); width < 0 {
+			break
+		}
+		from -= size
 	}
-	return text
+	return text[from:]
 }
 
 func blanks(n int) string { return strings.Repeat(" ", n) }
