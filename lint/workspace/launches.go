@@ -37,10 +37,14 @@ func (v *View) Launches(file string) []Launch {
 	return launches
 }
 
-// flag gives the values that launch commands of a file give for a flag of its program; given is false where none does.
-func (v *View) flag(file, name string) (values []string, given bool) {
+// flag gives the values that launch commands of some files give for a flag of the program; given is false where none does.
+func (v *View) flag(files []string, name string) (values []string, given bool) {
 	name = strings.ReplaceAll(name, "-", "_")
-	for _, launch := range v.Launches(file) {
+	var launches []Launch
+	for _, file := range files {
+		launches = append(launches, v.Launches(file)...)
+	}
+	for _, launch := range launches {
 		if launch.Command.Flags == nil || launch.Command.Flags.Root == nil {
 			continue
 		}
@@ -63,6 +67,18 @@ var nodeFlags = map[string]bool{"nnodes": true, "num_nodes": true, "num_machines
 // SeveralNodes is the place that says that a Python file runs on several machines: the number of nodes of a launch command,
 // also of a file that calls into this one, or #SBATCH --nodes. A number that the shell fills in counts, since nobody passes it on for one machine.
 func (v *View) SeveralNodes(m *pyscan.Module, scope *pyscan.Scope) (at source.Place, found bool) {
+	for _, file := range v.starters(m, scope) {
+		for _, launch := range v.Launches(file) {
+			if at, found := launch.nodes(); found {
+				return at, true
+			}
+		}
+	}
+	return at, false
+}
+
+// starters are the files that may be started to get to a function: its own, and those of its callers and their callers.
+func (v *View) starters(m *pyscan.Module, scope *pyscan.Scope) []string {
 	files := []string{m.File.Path}
 	for s, depth := scope, 0; s != nil && depth < 3; depth++ {
 		for s.Kind != pyscan.FuncScope && s.Parent != nil {
@@ -79,26 +95,27 @@ func (v *View) SeveralNodes(m *pyscan.Module, scope *pyscan.Scope) (at source.Pl
 		}
 		s = callers[0].scope
 	}
-	for _, file := range files {
-		for _, launch := range v.Launches(file) {
-			trees := []*configs.Tree{launch.script.Directives}
-			for c := launch.Command; c != nil; c = c.Outer {
-				trees = append(trees, c.LauncherFlags)
+	return files
+}
+
+// nodes is the place that says that a launch runs on several machines.
+func (l Launch) nodes() (at source.Place, found bool) {
+	trees := []*configs.Tree{l.script.Directives}
+	for c := l.Command; c != nil; c = c.Outer {
+		trees = append(trees, c.LauncherFlags)
+	}
+	for _, tree := range trees {
+		if tree == nil || tree.Root == nil {
+			continue
+		}
+		for _, item := range tree.Root.Items {
+			if !nodeFlags[strings.ReplaceAll(strings.TrimLeft(item.Key, "-"), "-", "_")] || item.Value == nil {
+				continue
 			}
-			for _, tree := range trees {
-				if tree == nil || tree.Root == nil {
-					continue
-				}
-				for _, item := range tree.Root.Items {
-					if !nodeFlags[strings.ReplaceAll(strings.TrimLeft(item.Key, "-"), "-", "_")] || item.Value == nil {
-						continue
-					}
-					lowest, _, _ := strings.Cut(item.Value.Raw, ":") // --nnodes 1:4
-					_, highest, elastic := strings.Cut(item.Value.Raw, ":")
-					if item.Value.Open || lowest != "1" && lowest != "" || elastic && highest != "1" {
-						return item.Value.At, true
-					}
-				}
+			lowest, _, _ := strings.Cut(item.Value.Raw, ":") // --nnodes 1:4
+			_, highest, elastic := strings.Cut(item.Value.Raw, ":")
+			if item.Value.Open || lowest != "1" && lowest != "" || elastic && highest != "1" {
+				return item.Value.At, true
 			}
 		}
 	}

@@ -1,6 +1,8 @@
 package workspace
 
 import (
+	"slices"
+
 	"github.com/trainvet/trainvet/configs"
 	"github.com/trainvet/trainvet/configs/dialect"
 	"github.com/trainvet/trainvet/lint/constant"
@@ -168,7 +170,7 @@ func (v *View) Engine(w Wrapper) EngineConfig {
 			if c, ok := v.Constant(value); ok && c.Kind() == constant.None {
 				continue
 			}
-			config := v.DeepSpeedConfig(value, w.Scope.Module.File.Path)
+			config := v.deepspeedConfig(value, v.starters(w.Scope.Module, w.Scope))
 			if e := Argument(w.Call, keyword.name, keyword.position); e != nil && len(config.Parts) == 1 {
 				config.Parts[0] = v.changed(config.Parts[0], w.Scope, e, w.Call)
 			}
@@ -176,7 +178,11 @@ func (v *View) Engine(w Wrapper) EngineConfig {
 		}
 	}
 	if args := v.Arg(w.Scope, w.Frame, w.Call, "args", 0); args != nil { // the launch command says --deepspeed_config
-		return v.DeepSpeedConfig(v.Attr(args, "deepspeed_config", pyscan.From(w.Scope.Module, w.Call)), w.Scope.Module.File.Path)
+		files := v.starters(w.Scope.Module, w.Scope)
+		if parsed := v.Expand(args).Site().Module; parsed != nil && !slices.Contains(files, parsed.File.Path) {
+			files = append(files, parsed.File.Path)
+		}
+		return v.deepspeedConfig(v.Attr(args, "deepspeed_config", pyscan.From(w.Scope.Module, w.Call)), files)
 	}
 	return EngineConfig{}
 }
@@ -271,6 +277,11 @@ func outermostKey(sub *syntax.Subscript) (string, syntax.Expr) {
 // DeepSpeedConfig reads what is handed to DeepSpeed as its config: a dict, the path of a file, or the loaded content of one.
 // from is the file that names it.
 func (v *View) DeepSpeedConfig(value pyscan.Value, from string) EngineConfig {
+	return v.deepspeedConfig(value, []string{from})
+}
+
+// deepspeedConfig reads a config of which several files of the program may name the file, the first of them first.
+func (v *View) deepspeedConfig(value pyscan.Value, from []string) EngineConfig {
 	config := EngineConfig{Certain: true}
 	alternatives := Alternatives(v.Expand(value))
 	for _, one := range alternatives {
@@ -284,13 +295,13 @@ func (v *View) DeepSpeedConfig(value pyscan.Value, from string) EngineConfig {
 	return config
 }
 
-func (v *View) deepspeedParts(value pyscan.Value, from string, depth int) (parts []*Part, certain bool) {
+func (v *View) deepspeedParts(value pyscan.Value, from []string, depth int) (parts []*Part, certain bool) {
 	if depth == 0 {
 		return nil, false
 	}
 	switch value := v.Expand(value).(type) {
 	case *pyscan.Mapping:
-		return []*Part{newPart(from, "", v.TreeOf(value), dialect.DeepSpeed)}, !value.Open
+		return []*Part{newPart(from[0], "", v.TreeOf(value), dialect.DeepSpeed)}, !value.Open
 	case *pyscan.Const:
 		if text, ok := value.V.Str(); ok {
 			return v.deepspeedFile(from, text), true
@@ -349,14 +360,16 @@ func (v *View) loaded(result *pyscan.Result, depth int) pyscan.Value {
 }
 
 // deepspeedFile is the DeepSpeed part of a file of the project, by the way another file names it.
-func (v *View) deepspeedFile(from, name string) []*Part {
-	file := v.resolve(from, name)
-	if file == "" {
-		return nil
-	}
-	for _, part := range v.Parts(file) {
-		if part.Dialect == dialect.DeepSpeed {
-			return []*Part{part}
+func (v *View) deepspeedFile(from []string, name string) []*Part {
+	for _, one := range from {
+		file := v.resolve(one, name)
+		if file == "" {
+			continue
+		}
+		for _, part := range v.Parts(file) {
+			if part.Dialect == dialect.DeepSpeed {
+				return []*Part{part}
+			}
 		}
 	}
 	return nil

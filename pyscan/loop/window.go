@@ -54,7 +54,7 @@ func window(l *Loop, backward []*Event, link Linker) *Window {
 				}
 				continue
 			}
-			if sameGuard(step, backward) { // both run once in N iterations
+			if allGuarded(step, backward) { // both run once in N iterations
 				w.Accumulates = pyscan.No
 				return w
 			}
@@ -95,6 +95,16 @@ func sameGuard(step *Event, backward []*Event) bool {
 		}
 	}
 	return false
+}
+
+// allGuarded reports whether every backward stands under the guard of a step, so that none runs between two steps.
+func allGuarded(step *Event, backward []*Event) bool {
+	for _, b := range backward {
+		if !sameGuard(step, []*Event{b}) {
+			return false
+		}
+	}
+	return true
 }
 
 // more says whether a boundary's period is more than one.
