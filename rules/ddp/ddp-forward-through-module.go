@@ -122,7 +122,7 @@ func inside(pass *lint.Pass, scope *pyscan.Scope, frame *pyscan.Frame, e syntax.
 			if def := scope.AttrDef(e); def != nil && def.Kind == pyscan.AssignDef {
 				return inside(pass, scope, frame, def.Value, use, depth-1)
 			}
-			return w, nil, pyscan.No
+			return insideAttribute(pass, scope, e, depth)
 		}
 		value := pass.Eval(scope, frame, e.Value)
 		if w, is := pass.Outermost(value); is != pyscan.No {
@@ -163,6 +163,30 @@ func inside(pass *lint.Pass, scope *pyscan.Scope, frame *pyscan.Frame, e syntax.
 					continue
 				}
 				if w, _, certain := inside(pass, f.Scope, inner, r.Value, r, depth-1); certain != pyscan.No {
+					return w, nil, certain
+				}
+			}
+		}
+	}
+	return w, nil, pyscan.No
+}
+
+// insideAttribute is self.raw where a method of the class assigned self.raw = self.model.module.
+func insideAttribute(pass *lint.Pass, scope *pyscan.Scope, e *syntax.Attribute, depth int) (w workspace.Wrapper, model syntax.Expr, certain pyscan.Truth) {
+	for scope.Parent != nil && scope.EnclosingClass() == nil {
+		scope = scope.Parent
+	}
+	class, path := scope.EnclosingClass(), pyscan.Path(e)
+	if class == nil || path == "" || len(scope.Params) == 0 || path != scope.Params[0].Name+"."+e.Attr {
+		return w, nil, pyscan.No
+	}
+	for _, method := range class.Children {
+		if method.Kind != pyscan.FuncScope || len(method.Params) == 0 {
+			continue
+		}
+		for _, def := range method.Defs(method.Params[0].Name + "." + e.Attr) {
+			if def.Kind == pyscan.AssignDef && def.Value != nil {
+				if w, _, certain := inside(pass, method, nil, def.Value, def.Stmt, depth-1); certain != pyscan.No {
 					return w, nil, certain
 				}
 			}
