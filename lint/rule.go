@@ -83,6 +83,9 @@ type Rule struct {
 	Loop   func(*Pass, *loop.Loop)      // each loop of a Python file that trains, outermost ones; and what a framework runs in a loop
 	Part   func(*Pass, *workspace.Part) // each piece of settings: a config file, a launch command, a dict or call in Python
 	Run    func(*Pass, *workspace.Run)  // each run of which the file is a part
+
+	// Variables looks at the environment variables that a file of any kind sets, all at once and in order.
+	Variables func(*Pass, []workspace.Variable)
 }
 
 // Option is a setting of one rule. The type of Default (string, bool, int64, float64 or []string) is the type of the value.

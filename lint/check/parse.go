@@ -35,6 +35,11 @@ func (s *subject) run(pass *lint.Pass, plausible bool) {
 			rule.Loop(pass, loop)
 		}
 	}
+	if rule.Variables != nil {
+		if variables := s.view.Variables(s.file.Path); len(variables) > 0 {
+			rule.Variables(pass, variables)
+		}
+	}
 	if rule.Part == nil && rule.Run == nil {
 		s.fillKeys(pass)
 		return

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"bytes"
 	"path"
 	"sort"
 	"strings"
@@ -273,7 +274,14 @@ func (st *store) calls(s *Snapshot, root string) map[string][]string {
 	return index.calls
 }
 
+// shallow marks the root of an index that holds only the files of a folder and of the folders in it.
+const shallow = "\x01"
+
 func indexCalls(s *Snapshot, root string) map[string][]string {
+	deepest := wholeCheckout
+	if folder, is := strings.CutPrefix(root, shallow); is {
+		root, deepest = folder, besides
+	}
 	index := map[string][]string{}
 	count := 0
 	var walk func(folder string, depth int)
@@ -281,7 +289,7 @@ func indexCalls(s *Snapshot, root string) map[string][]string {
 		for _, name := range s.List(folder) {
 			full := path.Join(folder, name)
 			switch {
-			case strings.HasPrefix(name, "."), depth > 24, count > maxProject:
+			case strings.HasPrefix(name, "."), depth > deepest, count > maxProject:
 			case strings.HasSuffix(name, "/"):
 				walk(full, depth+1)
 			case strings.HasSuffix(name, ".py"):
@@ -292,6 +300,9 @@ func indexCalls(s *Snapshot, root string) map[string][]string {
 				}
 				for called := range calledNames(file.Text) {
 					index[called] = append(index[called], full)
+				}
+				for key := range importedNames(file.Text) {
+					index[key] = append(index[key], full)
 				}
 			}
 		}
@@ -320,4 +331,33 @@ func calledNames(text []byte) map[string]bool {
 		}
 	}
 	return names
+}
+
+// importedNames are the keys of the index for what a text imports, and for whether it tests __name__, found by bytes alone.
+func importedNames(text []byte) map[string]bool {
+	keys := map[string]bool{}
+	open := false // inside the parentheses of `from a import (`
+	for line := range bytes.Lines(text) {
+		line = bytes.TrimSpace(line)
+		isImport := bytes.HasPrefix(line, []byte("import ")) || bytes.HasPrefix(line, []byte("from "))
+		if bytes.Contains(line, []byte("__name__")) && bytes.Contains(line, []byte("__main__")) {
+			keys[guardedMain] = true
+		}
+		if !isImport && !open {
+			continue
+		}
+		if isImport {
+			open = bytes.IndexByte(line, '(') >= 0 || bytes.HasSuffix(line, []byte("\\"))
+		}
+		line, _, _ = bytes.Cut(line, []byte("#"))
+		for _, word := range bytes.FieldsFunc(line, func(r rune) bool {
+			return r == ' ' || r == '\t' || r == ',' || r == '(' || r == ')' || r == '.' || r == ';' || r == '\\'
+		}) {
+			keys[importKeyword+string(word)] = true
+		}
+		if bytes.IndexByte(line, ')') >= 0 {
+			open = false
+		}
+	}
+	return keys
 }

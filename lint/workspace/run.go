@@ -301,3 +301,12 @@ func (s *Snapshot) WithFacts(of func(name string) *plan.Plan) *Snapshot {
 	next.facts = of
 	return next
 }
+
+// Facts are what the user said about the run of which a file is a part (device, number of ranks ...), beside all files; nil
+// when nothing was said.
+func (v *View) Facts(name string) *plan.Plan {
+	if v.facts == nil {
+		return nil
+	}
+	return v.facts(name)
+}

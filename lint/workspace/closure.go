@@ -1,0 +1,243 @@
+package workspace
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/trainvet/trainvet/configs"
+	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/syntax"
+)
+
+// maxClosure bounds the files of the project that are followed from one, by what they import or by who imports them.
+const maxClosure = 200
+
+// Closure lists the Python files that run when a file is imported: itself, and what it imports from the project, directly or
+// not, nearest first.
+func (v *View) Closure(name string) []string {
+	return reach(name, func(file string) []string {
+		m := v.Module(file)
+		if m == nil {
+			return nil
+		}
+		var files []string
+		for _, i := range m.Imports {
+			files = append(files, v.importedFiles(m, i)...)
+		}
+		return files
+	})
+}
+
+// reach follows a relation between files breadth first, up to maxClosure files.
+func reach(start string, next func(string) []string) []string {
+	files := []string{start}
+	for at := 0; at < len(files) && len(files) < maxClosure; at++ {
+		for _, file := range next(files[at]) {
+			if !slices.Contains(files, file) {
+				files = append(files, file)
+			}
+		}
+	}
+	return files
+}
+
+// importedFiles are the files of the project that one imported name makes run.
+func (v *View) importedFiles(m *pyscan.Module, i *pyscan.Import) []string {
+	var files []string
+	if file := v.locate(m.File.Path, i.Module, i.Level); file != "" {
+		files = append(files, file)
+	}
+	if i.Member != "" {
+		if file := v.locate(m.File.Path, join(i.Module, i.Member), i.Level); file != "" {
+			files = append(files, file)
+		}
+	}
+	return files
+}
+
+// Importers lists the Python files of the project that import a file, directly or not, nearest first; the file itself is not
+// among them.
+func (v *View) Importers(name string) []string {
+	return reach(name, func(file string) []string {
+		stem := strings.TrimSuffix(path.Base(file), ".py")
+		if stem == "__init__" {
+			stem = path.Base(path.Dir(file))
+		}
+		var files []string
+		for _, other := range v.around(file, importKeyword+stem) {
+			if other == file {
+				continue
+			}
+			if m := v.Module(other); m != nil && slices.ContainsFunc(m.Imports, func(i *pyscan.Import) bool { return slices.Contains(v.importedFiles(m, i), file) }) {
+				files = append(files, other)
+			}
+		}
+		return files
+	})[1:]
+}
+
+// around lists the Python files of the project that the index has under a key: as Mentioning, and also in the folders above.
+func (v *View) around(name, key string) []string {
+	var files []string
+	for _, area := range v.areas(name) {
+		root := area.folder
+		if area.depth == besides {
+			root = shallow + root
+		}
+		v.record(ReadMention, root+"\x00"+key)
+		for _, file := range v.store.calls(v.Snapshot, root)[key] {
+			if !slices.Contains(files, file) {
+				files = append(files, file)
+			}
+		}
+	}
+	return files
+}
+
+// Keys of the index of a project besides the names that files call.
+const (
+	importKeyword = "import " // followed by the last name of a module, or an imported name
+	guardedMain   = "if main" // files that run something when they are started as a script
+)
+
+// ImportOf finds an import of a library module, or of something in it, in a file: whole modules by their dotted name. Nil
+// when there is none.
+func ImportOf(m *pyscan.Module, modules ...string) *pyscan.Import {
+	for _, i := range m.Imports {
+		if i.Level > 0 {
+			continue
+		}
+		for _, module := range modules {
+			for _, dotted := range []string{i.Module, join(i.Module, i.Member)} {
+				if dotted == module || strings.HasPrefix(dotted, module+".") {
+					return i
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// ImportedAnywhere reports whether a library module is imported by a file or by what it imports from the project.
+func (v *View) ImportedAnywhere(name string, modules ...string) bool {
+	for _, file := range v.Closure(name) {
+		if m := v.Module(file); m != nil && ImportOf(m, modules...) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// Started says whether a file runs in a script that somebody starts: one that tests `__name__ == "__main__"` or that a launch
+// script names. It is No where the project has such scripts and none of them imports the file, and Maybe where the project
+// has none at all, so that any file may be the script.
+func (v *View) Started(name string) pyscan.Truth {
+	for _, file := range append([]string{name}, v.Importers(name)...) {
+		if v.entry(file) {
+			return pyscan.Yes
+		}
+	}
+	if len(v.around(name, guardedMain)) > 0 {
+		return pyscan.No
+	}
+	return pyscan.Maybe
+}
+
+// entry reports whether a file is a script by itself.
+func (v *View) entry(name string) bool {
+	if slices.Contains(v.around(name, guardedMain), name) {
+		if m := v.Module(name); m != nil && testsMain(m) {
+			return true
+		}
+	}
+	return len(v.Launchers(name)) > 0
+}
+
+// testsMain reports whether a module has `if __name__ == "__main__":` at its top level.
+func testsMain(m *pyscan.Module) bool {
+	for _, stmt := range m.Tree.Body {
+		if s, ok := stmt.(*syntax.If); ok {
+			if c, ok := s.Test.(*syntax.Compare); ok && (isNamed(c.Left, "__name__") || len(c.Comparators) == 1 && isNamed(c.Comparators[0], "__name__")) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func isNamed(e syntax.Expr, id string) bool {
+	name, ok := e.(*syntax.Name)
+	return ok && name.ID == id
+}
+
+// Launchers are the launch scripts of the project that start a Python file.
+func (v *View) Launchers(name string) []string {
+	var scripts []string
+	for _, other := range v.naming(name) {
+		script := v.Script(other)
+		if script == nil {
+			continue
+		}
+		for _, command := range script.Commands {
+			if v.programOf(other, command) == name {
+				scripts = append(scripts, other)
+				break
+			}
+		}
+	}
+	return scripts
+}
+
+// programOf is the Python file of the project that a command starts, or "".
+func (v *View) programOf(script string, command *configs.Command) string {
+	if command.Program == "" || command.ProgramOpen || command.Module {
+		return ""
+	}
+	return v.resolve(script, command.Program)
+}
+
+// TransfersToNPU reports whether CUDA names of a file mean the NPU: torch_npu.contrib.transfer_to_npu is imported by the file,
+// by what it imports, or by a file that imports it; or TORCH_TRANSFER_TO_NPU is set by one of them or by a script that
+// starts one.
+func (v *View) TransfersToNPU(name string) bool {
+	around := v.Closure(name)
+	for _, importer := range v.Importers(name) {
+		for _, file := range v.Closure(importer) {
+			if !slices.Contains(around, file) {
+				around = append(around, file)
+			}
+		}
+		if len(around) > maxClosure {
+			break
+		}
+	}
+	for _, file := range around {
+		m := v.Module(file)
+		if m == nil {
+			continue
+		}
+		if ImportOf(m, transferModule, "mindspeed", "mindspeed_llm", "mindspeed_mm") != nil { // MindSpeed's adaptor transfers too
+			return true
+		}
+		for _, variable := range v.pythonVariables(m) {
+			if variable.Name == transferVariable {
+				return true
+			}
+		}
+		for _, script := range v.Launchers(file) {
+			for _, variable := range v.Variables(script) {
+				if variable.Name == transferVariable && variable.Value != "0" {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// The two ways in which torch_npu takes over the names of CUDA.
+const (
+	transferModule   = "torch_npu.contrib.transfer_to_npu"
+	transferVariable = "TORCH_TRANSFER_TO_NPU"
+)
