@@ -86,7 +86,7 @@ func (v *View) around(name, key string) []string {
 			root = shallow + root
 		}
 		v.record(ReadMention, root+"\x00"+key)
-		for _, file := range v.store.calls(v.Snapshot, root)[key] {
+		for _, file := range v.Snapshot.mentioning(root, key) {
 			if !slices.Contains(files, file) {
 				files = append(files, file)
 			}
@@ -241,3 +241,23 @@ const (
 	transferModule   = "torch_npu.contrib.transfer_to_npu"
 	transferVariable = "TORCH_TRANSFER_TO_NPU"
 )
+
+// IsTest reports whether a file belongs to tests by its name: what is wrong in one is often meant.
+func IsTest(name string) bool {
+	base := path.Base(name)
+	if strings.HasPrefix(base, "test_") || strings.HasSuffix(base, "_test.py") || base == "conftest.py" {
+		return true
+	}
+	for folder := range strings.SplitSeq(path.Dir(name), "/") {
+		if folder == "test" || folder == "tests" || folder == "testing" || folder == "unittests" {
+			return true
+		}
+	}
+	return false
+}
+
+// KnowsTransfer reports whether any file of the project around a file imports torch_npu's transfer of CUDA names: then a file that
+// is part of a library may be used with it.
+func (v *View) KnowsTransfer(name string) bool {
+	return len(v.around(name, importKeyword+"transfer_to_npu")) > 0
+}

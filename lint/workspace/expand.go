@@ -231,7 +231,7 @@ const maxProject = 20_000
 func (v *View) Mentioning(from, name string) []string {
 	root := v.projectRoot(from)
 	v.record(ReadMention, root+"\x00"+name)
-	return v.store.calls(v.Snapshot, root)[name]
+	return v.Snapshot.mentioning(root, name)
 }
 
 // projectRoot is the folder whose files belong together: the top of the checkout, or the highest folder named in the path
@@ -274,19 +274,57 @@ func (st *store) calls(s *Snapshot, root string) map[string][]string {
 	return index.calls
 }
 
+// mentioning looks a key up in the index of a root. The index is of the files as the FS holds them; what an editor has open is
+// read anew.
+func (s *Snapshot) mentioning(root, key string) []string {
+	indexed := s.store.calls(s, root)[key]
+	if len(s.overlay) == 0 {
+		return indexed
+	}
+	folder, deepest := rootDepth(root)
+	files := []string{}
+	for _, file := range indexed {
+		if s.overlay[file] == nil {
+			files = append(files, file)
+		}
+	}
+	for name, file := range s.overlay {
+		if file.Kind == source.Python && within(folder, name, deepest) && (calledNames(file.Text)[key] || importedNames(file.Text)[key]) {
+			files = append(files, name)
+		}
+	}
+	sort.Strings(files)
+	return files
+}
+
+// within reports whether a file lies in a folder, or at most so many folders below it.
+func within(folder, file string, deepest int) bool {
+	if !inside(folder, file) {
+		return false
+	}
+	if folder != "." {
+		file = strings.TrimPrefix(file, strings.TrimSuffix(folder, "/")+"/")
+	}
+	return strings.Count(file, "/") <= deepest
+}
+
 // shallow marks the root of an index that holds only the files of a folder and of the folders in it.
 const shallow = "\x01"
 
-func indexCalls(s *Snapshot, root string) map[string][]string {
-	deepest := wholeCheckout
+func rootDepth(root string) (folder string, deepest int) {
 	if folder, is := strings.CutPrefix(root, shallow); is {
-		root, deepest = folder, besides
+		return folder, besides
 	}
+	return root, wholeCheckout
+}
+
+func indexCalls(s *Snapshot, root string) map[string][]string {
+	root, deepest := rootDepth(root)
 	index := map[string][]string{}
 	count := 0
 	var walk func(folder string, depth int)
 	walk = func(folder string, depth int) {
-		for _, name := range s.List(folder) {
+		for _, name := range s.store.list(s.fs, folder) {
 			full := path.Join(folder, name)
 			switch {
 			case strings.HasPrefix(name, "."), depth > deepest, count > maxProject:
@@ -294,7 +332,7 @@ func indexCalls(s *Snapshot, root string) map[string][]string {
 				walk(full, depth+1)
 			case strings.HasSuffix(name, ".py"):
 				count++
-				file, err := s.File(full)
+				file, err := s.store.file(s.fs, full)
 				if err != nil || file.Kind != source.Python {
 					continue
 				}

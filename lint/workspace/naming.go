@@ -71,7 +71,7 @@ func (v *View) naming(name string) []string {
 	var files []string
 	for _, area := range v.areas(name) {
 		v.record(ReadNaming, area.key()+"\x00"+base)
-		for _, file := range v.store.namers(v.Snapshot, area.key())[base] {
+		for _, file := range v.Snapshot.naming(area.key(), base) {
 			if !slices.Contains(files, file) {
 				files = append(files, file)
 			}
@@ -105,6 +105,29 @@ func (st *store) namers(s *Snapshot, key string) map[string][]string {
 	return index.calls
 }
 
+// naming looks a base name up in the index of an area. The index is of the files as the FS holds them; what an editor has open is
+// read anew.
+func (s *Snapshot) naming(key, base string) []string {
+	indexed := s.store.namers(s, key)[base]
+	if len(s.overlay) == 0 {
+		return indexed
+	}
+	in := areaOf(key)
+	files := []string{}
+	for _, file := range indexed {
+		if s.overlay[file] == nil {
+			files = append(files, file)
+		}
+	}
+	for name, file := range s.overlay {
+		if mayName(name) && within(in.folder, name, in.depth) && slices.Contains(settingsNames(file.Text), base) {
+			files = append(files, name)
+		}
+	}
+	sort.Strings(files)
+	return files
+}
+
 func indexNames(s *Snapshot, in area) map[string][]string {
 	index := map[string][]string{}
 	count := 0
@@ -127,7 +150,7 @@ func indexNames(s *Snapshot, in area) map[string][]string {
 			case strings.HasPrefix(entry.Name(), ".") || count > maxProject || entry.Name() == "node_modules":
 			case entry.IsDir():
 				walk(full, depth+1)
-			case entry.Type().IsRegular() && s.overlay[full] == nil && mayName(full):
+			case entry.Type().IsRegular() && mayName(full):
 				count++
 				if info, err := entry.Info(); err == nil && info != nil && info.Size() > maxSettingsFile {
 					continue
@@ -139,11 +162,6 @@ func indexNames(s *Snapshot, in area) map[string][]string {
 		}
 	}
 	walk(in.folder, 0)
-	for name, file := range s.overlay {
-		if inside(in.folder, name) && mayName(name) {
-			take(name, file.Text)
-		}
-	}
 	for _, files := range index {
 		sort.Strings(files)
 	}

@@ -86,10 +86,10 @@ func (s *Snapshot) print(kind ReadKind, name string) [16]byte {
 		return digest(strings.Join(s.List(name), "\n"))
 	case ReadMention:
 		root, called, _ := strings.Cut(name, "\x00")
-		return digest(strings.Join(s.store.calls(s, root)[called], "\n"))
+		return digest(strings.Join(s.mentioning(root, called), "\n"))
 	case ReadNaming:
 		area, base, _ := strings.Cut(name, "\x00")
-		return digest(strings.Join(s.store.namers(s, area)[base], "\n"))
+		return digest(strings.Join(s.naming(area, base), "\n"))
 	}
 	return [16]byte{}
 }
