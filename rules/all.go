@@ -9,6 +9,7 @@ import (
 	"github.com/trainvet/trainvet/rules/checkpointing"
 	"github.com/trainvet/trainvet/rules/config"
 	"github.com/trainvet/trainvet/rules/ddp"
+	"github.com/trainvet/trainvet/rules/device"
 	"github.com/trainvet/trainvet/rules/fsdp"
 	"github.com/trainvet/trainvet/rules/memory"
 	"github.com/trainvet/trainvet/rules/optimizer"
@@ -53,6 +54,13 @@ func All() []*lint.Rule {
 		ddp.NoSyncMissing,
 		ddp.NoSyncNeverSyncs,
 		ddp.NoSyncStaticGraph,
+		device.DtypeUnsupportedByDevice,
+		device.HcclEnvUnknown,
+		device.HcclEnvValue,
+		device.NpuCudaApiMix,
+		device.NpuNcclBackend,
+		device.OnnxExportInTrainMode,
+		device.ProfilerWithoutStep,
 		fsdp.FsdpClipGradNorm,
 		fsdp.FsdpNoAutoWrap,
 		fsdp.FsdpOffloadAccumulation,
