@@ -1,0 +1,141 @@
+package data
+
+import (
+	"strings"
+
+	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/lint/workspace"
+	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/syntax"
+)
+
+// maxUsers bounds the files in which loops over a file's loaders are looked for.
+const maxUsers = 8
+
+// calls gives the calls of a library function or class in a module, with their scopes.
+func calls(pass *lint.Pass, module *pyscan.Module, name string, visit func(scope *pyscan.Scope, call *syntax.Call)) {
+	last := pyscan.LastPart(name)
+	if !strings.Contains(string(module.File.Text), last) {
+		return
+	}
+	for node := range module.Tree.All() {
+		if call, ok := node.(*syntax.Call); ok {
+			scope := pyscan.ScopeAt(module, call)
+			if pass.ExternalName(pass.Eval(scope, nil, call.Func)) == name {
+				visit(scope, call)
+			}
+		}
+	}
+}
+
+const (
+	loaderClass  = "torch.utils.data.DataLoader"
+	samplerClass = "torch.utils.data.DistributedSampler"
+)
+
+// use is a loop over a DataLoader.
+type use struct {
+	scope  *pyscan.Scope
+	loop   *syntax.For
+	epochs syntax.Stmt // the loop around it, in the same function; nil when there is none
+	loader *pyscan.Instance
+}
+
+// uses lists the loops over DataLoaders in a file and in those that import it.
+func uses(pass *lint.Pass, module *pyscan.Module) []use {
+	files := append([]string{module.File.Path}, pass.Importers(module.File.Path)...)
+	if len(files) > maxUsers {
+		files = files[:maxUsers]
+	}
+	var list []use
+	for _, file := range files {
+		m := pass.Module(file)
+		if m == nil {
+			continue
+		}
+		for node := range m.Tree.All() {
+			loop, ok := node.(*syntax.For)
+			if !ok {
+				continue
+			}
+			scope := pyscan.ScopeAt(m, loop)
+			for _, one := range workspace.Alternatives(pass.Expand(pass.Eval(scope, nil, iterated(loop.Iter)))) {
+				if inst, ok := one.(*pyscan.Instance); ok && inst.Call != nil && pass.ExternalName(inst.Of) == loaderClass {
+					list = append(list, use{scope, loop, outerLoop(scope, loop), inst})
+				}
+			}
+		}
+	}
+	return list
+}
+
+// iterated takes off what loops put around a loader: enumerate, tqdm, iter, zip's first.
+func iterated(e syntax.Expr) syntax.Expr {
+	for range 4 {
+		call, ok := e.(*syntax.Call)
+		if !ok || len(call.Args) == 0 {
+			return e
+		}
+		name := pyscan.LastPart(pyscan.Path(call.Func))
+		switch name {
+		case "enumerate", "tqdm", "iter", "islice", "trange", "track":
+			e = call.Args[0]
+		default:
+			return e
+		}
+	}
+	return e
+}
+
+// outerLoop is the loop around a loop in the same function, or nil.
+func outerLoop(scope *pyscan.Scope, loop *syntax.For) syntax.Stmt {
+	var outer syntax.Stmt
+	for _, stmt := range workspace.Around(scope, loop) {
+		switch stmt.(type) {
+		case *syntax.For, *syntax.While:
+			if stmt != syntax.Stmt(loop) {
+				outer = stmt
+			}
+		}
+	}
+	return outer
+}
+
+// frameworkImports are libraries that put samplers into loaders by themselves, and set their epoch.
+var frameworkImports = []string{"accelerate", "pytorch_lightning", "lightning", "lightning_fabric", "ignite", "mmengine", "mmcv", "fastai", "composer", "ray", "webdataset", "horovod", "catalyst", "colossalai"}
+
+// prepared reports whether a framework hands out the loaders of a file: it, or a file that imports it, imports one.
+func prepared(pass *lint.Pass, module *pyscan.Module) bool {
+	files := append([]string{module.File.Path}, pass.Importers(module.File.Path)...)
+	if len(files) > maxUsers {
+		files = files[:maxUsers]
+	}
+	for _, file := range files {
+		if m := pass.Module(file); m != nil && (workspace.ImportOf(m, frameworkImports...) != nil || workspace.ImportOf(m, "transformers.Trainer", "trl") != nil) {
+			return true
+		}
+	}
+	return false
+}
+
+// mentions reports whether an expression, as written, holds a name or attribute of which a word is part.
+func mentions(e syntax.Node, words ...string) bool {
+	found := false
+	syntax.Inspect(e, func(n syntax.Node) bool {
+		text := ""
+		switch n := n.(type) {
+		case *syntax.Name:
+			text = n.ID
+		case *syntax.Attribute:
+			text = n.Attr
+		case *syntax.Constant:
+			text = n.Text
+		}
+		text = strings.ToLower(text)
+		for _, word := range words {
+			found = found || strings.Contains(text, word)
+		}
+		return !found
+	})
+	return found
+}

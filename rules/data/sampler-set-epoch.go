@@ -1,0 +1,177 @@
+package data
+
+import (
+	"bytes"
+	_ "embed"
+	"strings"
+
+	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/lint/source"
+	"github.com/trainvet/trainvet/lint/workspace"
+	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/syntax"
+)
+
+//go:embed sampler-set-epoch.md
+var samplerSetEpochDoc string
+
+// SamplerSetEpoch finds shuffling distributed samplers that give every epoch the same order.
+var SamplerSetEpoch = &lint.Rule{
+	Name:     "sampler-set-epoch",
+	Family:   "data",
+	Since:    "0.1",
+	Doc:      samplerSetEpochDoc,
+	Severity: lint.Warning,
+	Fix:      lint.SometimesFix,
+	Mentions: []string{"DistributedSampler"},
+	Module: func(pass *lint.Pass, module *pyscan.Module) {
+		calls(pass, module, samplerClass, func(scope *pyscan.Scope, call *syntax.Call) { checkSampler(pass, module, scope, call) })
+	},
+}
+
+func checkSampler(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, call *syntax.Call) {
+	if pass.OpenKeywords(scope, nil, call) || workspace.IsTest(module.File.Path) {
+		return
+	}
+	if shuffle := pass.Arg(scope, nil, call, "shuffle", 3); shuffle != nil && pass.Truthy(shuffle) != pyscan.Yes {
+		return
+	}
+	if stmt := statement(scope, call); stmt == nil || evaluates(scope, stmt) || setsEpoch(pass, module) || prepared(pass, module) {
+		return
+	}
+	for _, use := range uses(pass, module) {
+		if !fedBy(pass, use.loader, call) {
+			continue
+		}
+		if use.epochs == nil && !calledInLoop(pass, use.scope) {
+			continue
+		}
+		if once(pass, use) || restarts(use) {
+			return
+		}
+		d := pass.Reportf(module.File.At(call.Span()), "set_epoch is never called on this sampler: it shuffles with the same seed in every epoch, so each rank sees the same batches in the same order again")
+		d.Note(use.scope.Module.File.At(source.Span{Start: use.loop.Span().Start, End: use.loop.Iter.Span().End}), "the epochs loop over it here")
+		if !insertSetEpoch(d, module, scope, call, use) {
+			d.Help("call set_epoch(epoch) on the sampler at the start of each epoch")
+		}
+		return
+	}
+}
+
+func statement(scope *pyscan.Scope, node syntax.Node) syntax.Stmt {
+	if around := workspace.Around(scope, node); len(around) > 0 {
+		return around[len(around)-1]
+	}
+	return nil
+}
+
+// evaluates reports whether a sampler is for evaluation by the names around it.
+func evaluates(scope *pyscan.Scope, stmt syntax.Stmt) bool {
+	name := strings.ToLower(scope.Name)
+	if assign, ok := stmt.(*syntax.Assign); ok {
+		name += " " + strings.ToLower(pyscan.Path(assign.Targets[0]))
+	}
+	for _, word := range []string{"val", "test", "eval", "infer", "predict"} {
+		if strings.Contains(name, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// setsEpoch reports whether set_epoch occurs in a file, in one that imports it, or in one that it imports.
+func setsEpoch(pass *lint.Pass, module *pyscan.Module) bool {
+	for _, file := range append(pass.Closure(module.File.Path), pass.Importers(module.File.Path)...) {
+		if m := pass.Module(file); m != nil && bytes.Contains(m.File.Text, []byte("set_epoch")) {
+			return true
+		}
+	}
+	return false
+}
+
+// fedBy reports whether a loader takes its samples from the sampler that a call makes.
+func fedBy(pass *lint.Pass, loader *pyscan.Instance, sampler *syntax.Call) bool {
+	if loader.At.Module == nil {
+		return false
+	}
+	scope := pyscan.ScopeAt(loader.At.Module, loader.Call)
+	value := pass.Arg(scope, loader.Frame, loader.Call, "sampler", 3)
+	if value == nil {
+		return false
+	}
+	for _, one := range workspace.Alternatives(pass.Expand(value)) {
+		if inst, ok := one.(*pyscan.Instance); ok && inst.Call == sampler {
+			return true
+		}
+	}
+	return false
+}
+
+func calledInLoop(pass *lint.Pass, function *pyscan.Scope) bool {
+	found := false
+	for _, site := range pass.CallSites(function) {
+		for _, stmt := range workspace.Around(site.Scope, site.Call) {
+			switch stmt.(type) {
+			case *syntax.For, *syntax.While:
+				found = true
+			}
+		}
+	}
+	return found
+}
+
+// once reports whether the loop around is known to run one epoch.
+func once(pass *lint.Pass, use use) bool {
+	loop, ok := use.epochs.(*syntax.For)
+	if !ok {
+		return false
+	}
+	call, ok := loop.Iter.(*syntax.Call)
+	if !ok || len(call.Args) != 1 {
+		return false
+	}
+	c, ok := pass.Constant(pass.Settled(pass.Eval(use.scope, nil, call.Args[0])))
+	n, is := c.Int()
+	return ok && is && n <= 1
+}
+
+// restarts reports whether the loop around is an endless one, as infinite loaders have.
+func restarts(use use) bool {
+	loop, ok := use.epochs.(*syntax.While)
+	if !ok {
+		return false
+	}
+	c, ok := loop.Test.(*syntax.Constant)
+	if !ok || c.Kind != syntax.TrueConstant {
+		return false
+	}
+	yields := false
+	for node := range syntax.Preorder(use.loop) {
+		if _, ok := node.(*syntax.Yield); ok {
+			yields = true
+		}
+	}
+	return yields
+}
+
+// insertSetEpoch offers the call where the sampler is a plain name in the function of the epoch loop and the epoch has one.
+func insertSetEpoch(d *lint.Diagnostic, module *pyscan.Module, scope *pyscan.Scope, call *syntax.Call, use use) bool {
+	loop, ok := use.epochs.(*syntax.For)
+	assign, ok2 := statement(scope, call).(*syntax.Assign)
+	if !ok || !ok2 || use.scope != scope || len(assign.Targets) != 1 || assign.Value != syntax.Expr(call) || len(loop.Body) == 0 {
+		return false
+	}
+	sampler, ok := assign.Targets[0].(*syntax.Name)
+	epoch, ok2 := loop.Target.(*syntax.Name)
+	if !ok || !ok2 || epoch.ID == "_" {
+		return false
+	}
+	first := loop.Body[0].Span().Start
+	line := module.File.LineSpan(module.File.Line(first))
+	indent := string(module.File.Text[line.Start:first])
+	if strings.TrimSpace(indent) != "" {
+		return false
+	}
+	d.Suggest("call set_epoch at the start of each epoch", lint.Safe, lint.Edit{At: module.File.At(source.Span{Start: first, End: first}), Text: sampler.ID + ".set_epoch(" + epoch.ID + ")\n" + indent})
+	return true
+}

@@ -1,0 +1,33 @@
+package data
+
+import (
+	_ "embed"
+
+	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/lint/workspace"
+	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/syntax"
+)
+
+//go:embed torch-load-weights-only.md
+var torchLoadWeightsOnlyDoc string
+
+// TorchLoadWeightsOnly finds torch.load calls that leave open whether a file may run code.
+var TorchLoadWeightsOnly = &lint.Rule{
+	Name:     "torch-load-weights-only",
+	Family:   "data",
+	Since:    "0.1",
+	Doc:      torchLoadWeightsOnlyDoc,
+	Severity: lint.Info,
+	Strict:   true,
+	Mentions: []string{"load"},
+	Module: func(pass *lint.Pass, module *pyscan.Module) {
+		calls(pass, module, "torch.load", func(scope *pyscan.Scope, call *syntax.Call) {
+			if workspace.Argument(call, "weights_only", -1) != nil || pass.OpenKeywords(scope, nil, call) {
+				return
+			}
+			pass.Reportf(module.File.At(call.Span()), "torch.load leaves weights_only out: before torch 2.6 the file may run any code when it is loaded, from then on whatever is no tensor or plain container is refused").
+				Help("pass weights_only=True, or False for a file that you trust")
+		})
+	},
+}

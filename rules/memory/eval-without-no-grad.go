@@ -1,0 +1,173 @@
+package memory
+
+import (
+	_ "embed"
+	"strings"
+
+	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/lint/workspace"
+	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/syntax"
+)
+
+//go:embed eval-without-no-grad.md
+var evalWithoutNoGradDoc string
+
+// EvalWithoutNoGrad finds evaluation loops that build autograd graphs.
+var EvalWithoutNoGrad = &lint.Rule{
+	Name:     "eval-without-no-grad",
+	Family:   "memory",
+	Since:    "0.1",
+	Doc:      evalWithoutNoGradDoc,
+	Severity: lint.Warning,
+	Mentions: []string{"eval", "valid", "test"},
+	Module: func(pass *lint.Pass, module *pyscan.Module) {
+		text := string(module.File.Text)
+		if !strings.Contains(text, "eval") && !strings.Contains(text, "valid") && !strings.Contains(text, "test") || !strings.Contains(text, "torch") || workspace.IsTest(module.File.Path) {
+			return
+		}
+		module.Scopes(func(scope *pyscan.Scope) {
+			if scope.Kind == pyscan.FuncScope {
+				checkEvaluation(pass, module, scope)
+			}
+		})
+	},
+}
+
+// frameworkClasses run their hooks with gradients switched off by themselves.
+var frameworkClasses = []string{"pytorch_lightning.LightningModule", "pytorch_lightning.Callback", "transformers.Trainer", "transformers.TrainerCallback", "torch.nn.Module"}
+
+func checkEvaluation(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope) {
+	mode := evalCall(scope)
+	if mode == nil && !evaluationName(scope.Name) || holdsBackward(scope) || strings.HasPrefix(scope.Name, "test_") {
+		return
+	}
+	if class := scope.EnclosingClass(); class != nil {
+		value := &pyscan.Class{Origin: pyscan.From(class.Module, class.Node), Scope: class}
+		if pass.Derives(value, frameworkClasses...) != pyscan.No {
+			return
+		}
+	}
+	call := modelCall(pass, module, scope, mode)
+	if call == nil {
+		return
+	}
+	switch gradients(pass, scope, call, 3) {
+	case pyscan.No:
+		return
+	case pyscan.Maybe:
+		if bytesOf(module, "set_grad_enabled") || len(pass.CallSites(scope)) > 0 {
+			return
+		}
+		report(pass, module, scope, call).As(lint.Info) // nobody is seen to call it
+	default:
+		report(pass, module, scope, call)
+	}
+}
+
+func bytesOf(module *pyscan.Module, word string) bool {
+	return strings.Contains(string(module.File.Text), word)
+}
+
+func report(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, call *syntax.Call) *lint.Diagnostic {
+	return pass.Reportf(module.File.At(call.Span()), "%s evaluates with gradients on: every forward pass keeps the activations for a backward that never comes, several times the memory it needs", scope.Name).
+		Help("decorate the function with @torch.no_grad(), or run the loop under torch.inference_mode()")
+}
+
+func evaluationName(name string) bool {
+	name = strings.ToLower(strings.Trim(name, "_"))
+	switch name {
+	case "eval", "evaluate", "evaluation", "validate", "validation", "valid", "val", "test", "run_eval", "run_evaluation", "run_validation", "do_eval":
+		return true
+	}
+	for _, prefix := range []string{"evaluate_", "eval_", "validate_", "val_epoch", "test_epoch", "valid_epoch"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// evalCall is the call that puts a model into evaluation mode in a function, without one that puts it back before a model runs.
+func evalCall(scope *pyscan.Scope) *syntax.Call {
+	var found *syntax.Call
+	own(scope, func(call *syntax.Call) {
+		if attr, ok := call.Func.(*syntax.Attribute); ok && attr.Attr == "eval" && len(call.Args) == 0 && pyscan.Path(attr.Value) != "" && found == nil {
+			found = call
+		}
+	})
+	return found
+}
+
+// own visits the calls in a function, those of functions inside it left out.
+func own(scope *pyscan.Scope, visit func(*syntax.Call)) {
+	for _, stmt := range scope.Body() {
+		syntax.Inspect(stmt, func(n syntax.Node) bool {
+			switch n := n.(type) {
+			case *syntax.FunctionDef, *syntax.ClassDef, *syntax.Lambda:
+				return false
+			case *syntax.Call:
+				visit(n)
+			}
+			return true
+		})
+	}
+}
+
+// modelCall is the first call of a model in a loop of an evaluation function: of a module, or of the thing that eval() was called
+// on, before train() is called.
+func modelCall(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, mode *syntax.Call) *syntax.Call {
+	path := ""
+	if mode != nil {
+		path = pyscan.Path(mode.Func.(*syntax.Attribute).Value)
+	}
+	var found *syntax.Call
+	done := false
+	own(scope, func(call *syntax.Call) {
+		if found != nil || done {
+			return
+		}
+		if attr, ok := call.Func.(*syntax.Attribute); ok && attr.Attr == "train" && found == nil && mode != nil && mode.Span().End < call.Span().Start {
+			done = true
+			return
+		}
+		if mode != nil && call.Span().End <= mode.Span().Start {
+			return
+		}
+		callee := pyscan.Path(call.Func)
+		if callee == "" || !inLoop(scope, call) || pass.ExternalName(pass.Eval(scope, nil, call.Func)) != "" {
+			return
+		}
+		value := pass.Expand(pass.Eval(scope, nil, call.Func))
+		if callee == path && !otherwise(pass, value) || mode == nil && modelNames[callee] && isModule(pass, value) {
+			if len(call.Args)+len(call.Keywords) > 0 {
+				found = call
+			}
+		}
+	})
+	return found
+}
+
+// modelNames are what functions for evaluation call their model.
+var modelNames = map[string]bool{"model": true, "net": true, "self.model": true, "self.net": true, "network": true, "unet": true, "ddp_model": true}
+
+// otherwise reports whether a value is known to be something else than a module.
+func otherwise(pass *lint.Pass, value pyscan.Value) bool {
+	switch value.(type) {
+	case *pyscan.Func, *pyscan.Class, *pyscan.Const, *pyscan.Sequence, *pyscan.Mapping:
+		return true
+	case *pyscan.Instance:
+		return pass.IsA(value, "torch.nn.Module") == pyscan.No && !isModule(pass, value)
+	}
+	return false
+}
+
+func inLoop(scope *pyscan.Scope, node syntax.Node) bool {
+	for _, stmt := range workspace.Around(scope, node) {
+		switch stmt.(type) {
+		case *syntax.For, *syntax.While:
+			return true
+		}
+	}
+	return false
+}
