@@ -8,8 +8,10 @@ import (
 	"github.com/trainvet/trainvet/rules/amp"
 	"github.com/trainvet/trainvet/rules/checkpointing"
 	"github.com/trainvet/trainvet/rules/config"
+	"github.com/trainvet/trainvet/rules/data"
 	"github.com/trainvet/trainvet/rules/ddp"
 	"github.com/trainvet/trainvet/rules/device"
+	"github.com/trainvet/trainvet/rules/distributed"
 	"github.com/trainvet/trainvet/rules/fsdp"
 	"github.com/trainvet/trainvet/rules/memory"
 	"github.com/trainvet/trainvet/rules/optimizer"
@@ -44,6 +46,11 @@ func All() []*lint.Rule {
 		config.SyntaxError,
 		config.UnknownSuppression,
 		config.UnusedSuppression,
+		data.DistributedSamplerMissing,
+		data.SamplerSeedPerRank,
+		data.SamplerSetEpoch,
+		data.SamplerShuffleConflict,
+		data.TorchLoadWeightsOnly,
 		ddp.DdpBucketCapMb,
 		ddp.DdpFindUnused,
 		ddp.DdpForwardThroughModule,
@@ -61,6 +68,9 @@ func All() []*lint.Rule {
 		device.NpuNcclBackend,
 		device.OnnxExportInTrainMode,
 		device.ProfilerWithoutStep,
+		distributed.CollectiveUnderRankGuard,
+		distributed.LossReducedBeforeBackward,
+		distributed.ProcessGroupTimeoutShort,
 		fsdp.FsdpClipGradNorm,
 		fsdp.FsdpNoAutoWrap,
 		fsdp.FsdpOffloadAccumulation,
@@ -69,8 +79,15 @@ func All() []*lint.Rule {
 		fsdp.FsdpSubmoduleForward,
 		fsdp.FsdpTiedWrapSplit,
 		fsdp.NoSyncFsdpMemory,
+		memory.AllocConfAfterImport,
 		memory.EmptyCachePerMicroBatch,
+		memory.EvalWithoutNoGrad,
+		memory.GcCollectPerStep,
 		memory.HbmOverflow,
+		memory.ItemSyncPerMicroBatch,
+		memory.LossGraphAccumulated,
+		memory.MemoryRatioOfPeak,
+		memory.RetainGraph,
 		optimizer.OptimizerInBackwardAccumulation,
 		optimizer.ZeroGradMissing,
 		schedule.ScheduleTotalUnits,
