@@ -2,6 +2,7 @@ package accumulation
 
 import (
 	_ "embed"
+	"strings"
 
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/pyscan"
@@ -30,7 +31,7 @@ var ZeroGradInsideAccumulation = &lint.Rule{
 
 func checkClearing(pass *lint.Pass, root *loop.Loop, w *loop.Window) {
 	framework := pass.Accumulation(w.Backward[0])
-	for _, zero := range w.Micro.Of(loop.ZeroGrad) {
+	for _, zero := range clearings(w.Micro) {
 		if zero.By == loop.Engine || zero.In(loop.NoGradContext) || zero.Guard.Always() != pyscan.Yes || zero.Guard.Boundary() != nil || ofForward(pass, zero) {
 			continue
 		}
@@ -62,6 +63,26 @@ func checkClearing(pass *lint.Pass, root *loop.Loop, w *loop.Window) {
 	}
 }
 
+// clearings are the events in a loop that clear gradients, those in loops over its parameters included; such a loop may
+// ask whether there is a gradient.
+func clearings(l *loop.Loop) []*loop.Event {
+	list := l.Of(loop.ZeroGrad)
+	for _, item := range l.Items {
+		inner := item.Loop
+		if inner == nil || len(inner.Deep(loop.Backward)) > 0 || inner.Guard.Always() != pyscan.Yes || inner.Guard.Boundary() != nil {
+			continue
+		}
+		for _, zero := range inner.Of(loop.ZeroGrad) {
+			if strings.Contains(zero.Scope.Module.File.Slice(zero.At.Span), ".grad") {
+				one := *zero
+				one.Guard = inner.Guard
+				list = append(list, &one)
+			}
+		}
+	}
+	return list
+}
+
 // ofForward reports whether the clearing stands in a module that the loop calls: wrappers of models do it for reasons of
 // their own.
 func ofForward(pass *lint.Pass, zero *loop.Event) bool {
@@ -75,7 +96,7 @@ func ofForward(pass *lint.Pass, zero *loop.Event) bool {
 
 // ofModel reports whether gradients are cleared on the model or its parameters rather than through an optimizer.
 func ofModel(zero *loop.Event) bool {
-	if zero.Call == nil { // p.grad = None
+	if zero.Call == nil || strings.Contains(pyscan.Path(zero.Receiver)+".", ".grad.") { // p.grad = None, p.grad.zero_()
 		return true
 	}
 	name := pyscan.LastPart(pyscan.Path(zero.Receiver))

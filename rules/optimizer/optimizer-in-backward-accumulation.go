@@ -21,8 +21,25 @@ var OptimizerInBackwardAccumulation = &lint.Rule{
 	Since:    "0.1",
 	Doc:      optimizerInBackwardAccumulationDoc,
 	Severity: lint.Error,
-	Mentions: []string{"register_post_accumulate_grad_hook", "register_hook"},
+	Mentions: []string{"register_post_accumulate_grad_hook", "register_hook", "optimizer_in_bwd"},
 	Module:   findSteppingHooks,
+	Part:     findFusedOptimizer,
+}
+
+// findFusedOptimizer looks at torchtune's optimizer_in_bwd, which its recipes refuse together with accumulation.
+func findFusedOptimizer(pass *lint.Pass, part *workspace.Part) {
+	fused, steps := part.Tree.Root.Item("optimizer_in_bwd"), part.Tree.Root.Item("gradient_accumulation_steps")
+	if fused == nil || steps == nil || fused.Value == nil || steps.Value == nil {
+		return
+	}
+	on, ok := fused.Value.Bool(part.Dialect.Loader)
+	n, ok2 := steps.Value.Int(part.Dialect.Loader)
+	if !ok || !ok2 || !on || n <= 1 {
+		return
+	}
+	d := pass.Reportf(fused.Value.At, "the optimizer steps inside of backward, which cannot add up %d micro-batches: torchtune refuses the two together when the recipe starts", n)
+	d.Note(steps.Value.At, "accumulation is set here")
+	d.Help("set one of the two: optimizer_in_bwd: false, or gradient_accumulation_steps: 1")
 }
 
 func findSteppingHooks(pass *lint.Pass, m *pyscan.Module) {

@@ -116,6 +116,9 @@ func mayClear(pass *lint.Pass, l *loop.Loop, w *loop.Window) bool {
 	look := func(scope *pyscan.Scope, node syntax.Node) {
 		syntax.Inspect(node, func(n syntax.Node) bool {
 			switch n := n.(type) {
+			case *syntax.ExprStmt: // opt.zero_grad without a call does nothing
+				_, uncalled := n.Value.(*syntax.Attribute)
+				return !uncalled
 			case *syntax.Call:
 				name := strings.ToLower(pyscan.LastPart(pyscan.Path(n.Func)))
 				if strings.Contains(name, "grad") && (strings.Contains(name, "zero") || strings.Contains(name, "clear") || strings.Contains(name, "reset")) {

@@ -253,7 +253,54 @@ func preparedSchedule(pass *lint.Pass, scope *pyscan.Scope, call *syntax.Call) {
 			d.Note(scope.Module.File.At(call.Span()), "the schedule is prepared here")
 			d.Help("leave the accumulation out; a prepared schedule is advanced num_processes times at each boundary, so multiply by accelerator.num_processes unless split_batches is set")
 		}
+		if d == nil && advancesPerProcess(pass, scope, call) {
+			withoutProcesses(pass, scope, call, counts)
+		}
 	}
+}
+
+// withoutProcesses reports totals in optimizer steps that a prepared schedule reaches num_processes times too early. The length of
+// a loader that is not prepared counts the batches of all processes, and is right as it is.
+func withoutProcesses(pass *lint.Pass, scope *pyscan.Scope, call *syntax.Call, counts []count) {
+	for _, c := range counts {
+		value := c.value(pass)
+		if c.warmup || pass.Steps(value, nil).Unit != workspace.OptimizerSteps || c.at().Path != scope.Module.File.Path {
+			continue
+		}
+		for _, one := range workspace.Alternatives(value) {
+			switch one.(type) {
+			case *pyscan.Setting, *pyscan.ParamValue, *pyscan.Member:
+			default:
+				return
+			}
+		}
+		d := pass.Reportf(c.at(), "%s counts optimizer steps, but Accelerate advances a prepared schedule num_processes times at each of them: on several processes it ends that many times too early", c.name)
+		d.Note(scope.Module.File.At(call.Span()), "the schedule is prepared here")
+		d.Help("multiply by accelerator.num_processes, or set step_scheduler_with_optimizer=False and advance it by hand")
+		return
+	}
+}
+
+// advancesPerProcess reports whether the Accelerator is known not to change how often a prepared schedule is advanced.
+func advancesPerProcess(pass *lint.Pass, scope *pyscan.Scope, call *syntax.Call) bool {
+	attr, ok := call.Func.(*syntax.Attribute)
+	if !ok {
+		return false
+	}
+	acc, ok := pass.Expand(pass.Eval(scope, nil, attr.Value)).(*pyscan.Instance)
+	if !ok || acc.Call == nil || acc.At.Module == nil {
+		return false
+	}
+	made := pyscan.ScopeAt(acc.At.Module, acc.Call)
+	if pass.OpenKeywords(made, acc.Frame, acc.Call) {
+		return false
+	}
+	for _, name := range []string{"split_batches", "step_scheduler_with_optimizer", "dataloader_config", "deepspeed_plugin", "megatron_lm_plugin"} {
+		if workspace.Argument(acc.Call, name, -1) != nil {
+			return false
+		}
+	}
+	return len(acc.Call.Args) < 2
 }
 
 func byAccelerate(pass *lint.Pass, scope *pyscan.Scope, call *syntax.Call) bool {
