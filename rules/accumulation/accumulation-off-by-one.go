@@ -54,14 +54,14 @@ func checkFirstWindow(pass *lint.Pass, root *loop.Loop, w *loop.Window) {
 	at := file.At(b.Expr.Span())
 	n := count(w)
 	switch {
-	case start == 0 && b.Offset == 0 && !w.Boundary.Tail && remainderZero(b.Expr):
+	case start == 0 && b.Offset == 0 && remainderZero(b.Expr, mod):
 		d := pass.Reportf(at, "%s starts at 0, so that this holds in the very first micro-batch: the first step follows one micro-batch whose loss counts as 1 of %s, and every window begins with the last micro-batch of the one meant", b.Counter, n)
 		if path, ok := mod.Left.(*syntax.Name); ok {
 			d.Suggest("count the micro-batch that has just run", lint.Unsafe, lint.Edit{At: file.At(path.Span()), Text: "(" + path.ID + " + 1)"})
 		} else {
 			d.Help("test (%s + 1)", b.Counter)
 		}
-	case start == 1 && b.Offset == 1 && remainderZero(b.Expr):
+	case start == 1 && b.Offset == 1 && remainderZero(b.Expr, mod):
 		d := pass.Reportf(at, "%s starts at 1 already, so that the first window ends after %s - 1 micro-batches, and with it every later one is shifted", b.Counter, n)
 		d.Suggest("test the counter itself", lint.Unsafe, lint.Edit{At: file.At(outerParens(file, mod.Left)), Text: b.Counter})
 	}
@@ -142,14 +142,17 @@ func moduloOf(e syntax.Expr) *syntax.BinOp {
 	return found
 }
 
-// remainderZero reports whether the test holds when nothing remains: i % n == 0, not i % n, or the `if i % n: continue`.
-func remainderZero(e syntax.Expr) bool {
-	cmp, ok := e.(*syntax.Compare)
-	if !ok {
+// remainderZero reports whether the test asks whether nothing remains: i % n == 0, not i % n, or the `if i % n: continue`.
+func remainderZero(e syntax.Expr, mod *syntax.BinOp) bool {
+	zero := true
+	syntax.Inspect(e, func(n syntax.Node) bool {
+		if cmp, ok := n.(*syntax.Compare); ok && cmp.Span().Contains(mod.Span()) {
+			c, ok := cmp.Comparators[0].(*syntax.Constant)
+			zero = ok && c.Text == "0"
+		}
 		return true
-	}
-	c, ok := cmp.Comparators[0].(*syntax.Constant)
-	return ok && c.Text == "0"
+	})
+	return zero
 }
 
 // outerParens is the span of an expression with the parentheses right around it.
