@@ -57,6 +57,13 @@ func exclusive(a, b loop.Guard) bool {
 // ofEngine reports whether a schedule is one that deepspeed.initialize was given or gave back.
 func ofEngine(pass *lint.Pass, sched *loop.Event) (source.Place, bool) {
 	for _, one := range workspace.Alternatives(pass.Expand(sched.On)) {
+		if member, ok := one.(*pyscan.Member); ok && member.Name == "lr_scheduler" { // engine.lr_scheduler.step()
+			for _, base := range workspace.Alternatives(pass.Expand(member.Base)) {
+				if engine, ok := base.(*pyscan.Wrapped); ok && engine.By == "deepspeed.initialize" {
+					return engine.Site().Place(), true
+				}
+			}
+		}
 		inst, ok := one.(*pyscan.Instance)
 		if !ok {
 			if _, result := one.(*pyscan.Result); !result {
