@@ -32,7 +32,7 @@ var ZeroGradInsideAccumulation = &lint.Rule{
 func checkClearing(pass *lint.Pass, root *loop.Loop, w *loop.Window) {
 	framework := pass.Accumulation(w.Backward[0])
 	for _, zero := range clearings(w.Micro) {
-		if zero.By == loop.Engine || zero.In(loop.NoGradContext) || zero.Guard.Always() != pyscan.Yes || zero.Guard.Boundary() != nil || ofForward(pass, zero) {
+		if zero.By == loop.Engine || zero.In(loop.NoGradContext) || zero.Guard.Always() != pyscan.Yes && !offBoundary(zero.Guard) || zero.Guard.Boundary() != nil || ofForward(pass, zero) {
 			continue
 		}
 		switch {
@@ -81,6 +81,11 @@ func clearings(l *loop.Loop) []*loop.Event {
 		}
 	}
 	return list
+}
+
+// offBoundary reports whether a guard holds in all micro-batches of a window but the last.
+func offBoundary(guard loop.Guard) bool {
+	return len(guard) == 1 && guard[0].Negated && (guard[0].Kind == loop.Modulo || guard[0].Kind == loop.SyncFlag)
 }
 
 // ofForward reports whether the clearing stands in a module that the loop calls: wrappers of models do it for reasons of
