@@ -31,6 +31,25 @@ type Checkpoint struct {
 	Inputs    []syntax.Expr // its direct arguments
 	Reentrant pyscan.Truth  // an omitted flag is Yes: that is what torch does (a warning announces a change)
 	Omitted   bool          // the flag is not written
+	Decorates *pyscan.Scope // the function, where the checkpoint is its decorator; Function is then nil
+	made      *pyscan.Result
+}
+
+// Target is what a checkpoint runs anew in backward.
+func (v *View) Target(c *Checkpoint) pyscan.Value {
+	switch {
+	case c.Decorates != nil:
+		f := &pyscan.Func{Origin: pyscan.From(c.Decorates.Module, c.Decorates.Node), Scope: c.Decorates}
+		if class := c.Decorates.EnclosingClass(); class != nil && !isStatic(c.Decorates) {
+			f.Self = &pyscan.Instance{Origin: f.Origin, Of: &pyscan.Class{Origin: pyscan.From(class.Module, class.Node), Scope: class}}
+		}
+		return f
+	case c.Function == nil:
+		return &pyscan.Unknown{}
+	case c.made != nil:
+		return v.Expand(v.Eval(v.scopeOfCall(c.made), c.made.Frame, c.Function))
+	}
+	return v.Expand(v.Eval(c.Scope, c.Frame, c.Function))
 }
 
 // checkpointCalls are the functions that checkpoint their first argument. The value says which variant runs when no flag
@@ -62,9 +81,18 @@ func (v *View) Checkpoints(m *pyscan.Module) []*Checkpoint {
 	if mayCheckpoint(m) {
 		for _, stmt := range m.Tree.Body {
 			syntax.Inspect(stmt, func(n syntax.Node) bool {
-				if call, ok := n.(*syntax.Call); ok {
-					if c := v.CheckpointOf(pyscan.ScopeAt(m, call), nil, call); c != nil {
+				switch n := n.(type) {
+				case *syntax.Call:
+					if c := v.CheckpointOf(pyscan.ScopeAt(m, n), nil, n); c != nil {
 						list = append(list, c)
+					}
+				case *syntax.FunctionDef:
+					if inner := m.ScopeOf(n); inner != nil && inner.Parent != nil {
+						for _, d := range n.Decorators {
+							if c := v.decorator(inner, d); c != nil {
+								list = append(list, c)
+							}
+						}
 					}
 				}
 				return true
@@ -73,6 +101,38 @@ func (v *View) Checkpoints(m *pyscan.Module) []*Checkpoint {
 	}
 	v.eval.checkpoints[m] = list
 	return list
+}
+
+// decorator reads @checkpoint(use_reentrant=False), @partial(checkpoint, use_reentrant=False) and @checkpoint.
+func (v *View) decorator(f *pyscan.Scope, d syntax.Expr) *Checkpoint {
+	call, called := d.(*syntax.Call)
+	value := v.Eval(f.Parent, nil, d)
+	if called {
+		switch made := value.(type) {
+		case *pyscan.Result:
+			if len(call.Args) > 0 {
+				return nil
+			}
+			value = made.Of
+		case *pyscan.Partial:
+			value = made.Of
+		default:
+			return nil
+		}
+	} else {
+		call = &syntax.Call{Base: syntax.Base{At: d.Span()}, Func: d}
+	}
+	name := v.ExternalName(value)
+	if known, is := checkpointCalls[name]; !is || !known.flag || known.kind != CheckpointCall {
+		return nil
+	}
+	c := &Checkpoint{Kind: CheckpointCall, Callee: name, Call: call, Scope: f.Parent, Decorates: f, Reentrant: pyscan.Yes, Omitted: true}
+	if flag := v.arg(f.Parent, nil, call, "use_reentrant", -1); flag != nil {
+		c.Omitted, c.Reentrant = false, v.Truthy(flag)
+	} else if v.OpenKeywords(f.Parent, nil, call) {
+		c.Omitted, c.Reentrant = false, pyscan.Maybe
+	}
+	return c
 }
 
 func mayCheckpoint(m *pyscan.Module) bool { return strings.Contains(string(m.File.Text), "checkpoint") }
@@ -147,7 +207,7 @@ func (v *View) curried(c *Checkpoint, made *pyscan.Result, call *syntax.Call) *C
 	if !is || !known.flag {
 		return nil
 	}
-	c.Callee, c.Kind = v.ExternalName(outer.Of), known.kind
+	c.Callee, c.Kind, c.made = v.ExternalName(outer.Of), known.kind, made
 	c.Function, c.Inputs, c.Reentrant, c.Omitted = made.Call.Args[0], call.Args, pyscan.Yes, true
 	if flag := v.arg(v.scopeOfCall(outer), outer.Frame, outer.Call, "use_reentrant", -1); flag != nil {
 		c.Omitted, c.Reentrant = false, v.Truthy(flag)

@@ -27,6 +27,7 @@ type evaluator struct {
 	modules     map[string]*pyscan.ModuleValue
 	checkpoints map[*pyscan.Module][]*Checkpoint
 	callers     map[*pyscan.Scope][]callSite
+	gradsOf     map[*syntax.Call]bool // calls whose result is being asked for gradients
 	located     map[importKey]string
 	holds       map[importKey]bool
 	cuts        int // how often a limit or a cycle cut something off

@@ -22,9 +22,10 @@ var CheckpointEmbedding = &lint.Rule{
 	Severity: lint.Error,
 	Fix:      lint.SometimesFix,
 	Mentions: []string{"checkpoint"},
+	Hides:    []string{"checkpoint-no-grad-input", "checkpoint-missing-use-reentrant"},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
 		for _, c := range pass.Checkpoints(module) {
-			if c.Function != nil && !pass.WithoutGradients(c.Scope, c.Call) {
+			if (c.Function != nil || c.Decorates != nil) && !pass.WithoutGradients(c.Scope, c.Call) {
 				checkEmbedding(pass, c)
 			}
 		}
@@ -45,7 +46,7 @@ func checkEmbedding(pass *lint.Pass, c *workspace.Checkpoint) {
 			return
 		}
 		d = pass.Reportf(at, "%s is recomputed in backward and saves nothing: a lookup keeps only its integer ids", found.what).As(lint.Info)
-	case found.frozen == pyscan.Yes, pass.Frozen(c.Scope, c.Function):
+	case found.frozen == pyscan.Yes, c.Function != nil && pass.Frozen(c.Scope, c.Function):
 		d = pass.Reportf(at, "%s is frozen and checkpointed: nothing is saved, and what follows gets no gradient through a reentrant checkpoint", found.what).As(lint.Info)
 	case gradient == pyscan.Yes:
 		d = pass.Reportf(at, "%s keeps its gradient here only because another argument of the reentrant checkpoint requires one; the checkpoint saves nothing", found.what).As(lint.Info)
@@ -83,7 +84,7 @@ type embedded struct {
 // embeddingIn looks whether the checkpointed callable is an embedding, or applies one to its own input before anything else
 // has made a tensor with gradients.
 func embeddingIn(pass *lint.Pass, c *workspace.Checkpoint) (embedded, bool) {
-	value := pass.Expand(pass.Eval(c.Scope, c.Frame, c.Function))
+	value := pass.Target(c)
 	if c.Kind == workspace.CheckpointSequential {
 		if elements := pass.Elements(value); len(elements) > 0 {
 			value = elements[0]

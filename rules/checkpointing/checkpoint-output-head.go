@@ -2,6 +2,7 @@ package checkpointing
 
 import (
 	_ "embed"
+	"fmt"
 
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/workspace"
@@ -21,9 +22,10 @@ var CheckpointOutputHead = &lint.Rule{
 	Severity: lint.Warning,
 	Fix:      lint.SometimesFix,
 	Mentions: []string{"checkpoint"},
+	Hides:    []string{"checkpoint-missing-use-reentrant"},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
 		for _, c := range pass.Checkpoints(module) {
-			if c.Function != nil && (c.Kind == workspace.CheckpointCall || c.Kind == workspace.CheckpointWrapper) && !pass.WithoutGradients(c.Scope, c.Call) {
+			if (c.Function != nil || c.Decorates != nil) && (c.Kind == workspace.CheckpointCall || c.Kind == workspace.CheckpointWrapper) && !pass.WithoutGradients(c.Scope, c.Call) {
 				checkHead(pass, c)
 			}
 		}
@@ -31,10 +33,13 @@ var CheckpointOutputHead = &lint.Rule{
 }
 
 func checkHead(pass *lint.Pass, c *workspace.Checkpoint) {
-	leaf := workspace.Leaf(c.Function)
+	leaf := ""
+	if c.Function != nil {
+		leaf = workspace.Leaf(c.Function)
+	}
 	var head pyscan.Value
 	direct := true
-	for _, one := range workspace.Alternatives(pass.Expand(pass.Eval(c.Scope, c.Frame, c.Function))) {
+	for _, one := range workspace.Alternatives(pass.Target(c)) {
 		if pass.Head(one, leaf) == pyscan.Yes {
 			head = one
 		} else if f, ok := one.(*pyscan.Func); ok {
@@ -53,7 +58,11 @@ func checkHead(pass *lint.Pass, c *workspace.Checkpoint) {
 		return
 	}
 	d := pass.Reportf(at, "the output head %s, the largest matrix product of the model, is computed twice and no memory is saved: a linear layer keeps its input, not its output", quoted(leaf))
-	if tied := pass.TiedEmbedding(c.Scope, c.Function); tied != nil {
+	if tied := tiedWeight(pass, c); tied != nil {
+		if w, ok := synchronised(pass, c); ok {
+			d.As(lint.Error).Message = fmt.Sprintf("the output head %s shares its weight with the embedding, so a reentrant checkpoint fires its gradient hooks twice: %s marks the parameter ready twice and raises, or lets ranks drift apart", quoted(leaf), w.Kind)
+			noteWrapper(d, w)
+		}
 		d.Note(c.Scope.Module.File.At(tied.Span()), "its weight is shared with the embedding: under DDP or ZeRO-2/3 a reentrant checkpoint then fires gradient hooks twice")
 	}
 	d.Note(head.Site().Place(), "the head is made here")
@@ -62,6 +71,14 @@ func checkHead(pass *lint.Pass, c *workspace.Checkpoint) {
 		return
 	}
 	d.Help("call the head directly, or checkpoint head and loss in one function: that saves the logits")
+}
+
+// tiedWeight is the statement that ties the checkpointed module's weight to another one, or nil.
+func tiedWeight(pass *lint.Pass, c *workspace.Checkpoint) syntax.Stmt {
+	if c.Function == nil {
+		return nil
+	}
+	return pass.TiedEmbedding(c.Scope, c.Function)
 }
 
 // onlyHead looks whether a function does nothing with its input but apply an output head: no loss in it, which would make

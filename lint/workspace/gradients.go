@@ -1,0 +1,197 @@
+package workspace
+
+import (
+	"strings"
+
+	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/syntax"
+)
+
+// RequiresGrad says whether a tensor expression carries gradients: the output of a trainable module does, integer ids and
+// masks do not.
+func (v *View) RequiresGrad(scope *pyscan.Scope, frame *pyscan.Frame, e syntax.Expr) pyscan.Truth {
+	if star, ok := e.(*syntax.Starred); ok {
+		if list, ok := v.Expand(v.Eval(scope, frame, star.Value)).(*pyscan.Sequence); !ok || list.Open {
+			return pyscan.Maybe
+		}
+	}
+	if path := pyscan.Path(e); path != "" && switchesGradOn(scope, path) {
+		return pyscan.Yes
+	}
+	return v.carriesGrad(v.Eval(scope, frame, e), e)
+}
+
+// switchesGradOn reports whether a function asks for gradients of a tensor it was given: x.requires_grad_(), x.requires_grad = True.
+func switchesGradOn(scope *pyscan.Scope, path string) bool {
+	found := false
+	for _, stmt := range scope.Body() {
+		syntax.Inspect(stmt, func(n syntax.Node) bool {
+			switch n := n.(type) {
+			case *syntax.Call:
+				if attr, ok := n.Func.(*syntax.Attribute); ok && (attr.Attr == "requires_grad_" || attr.Attr == "retain_grad") && pyscan.Path(attr.Value) == path {
+					found = found || len(n.Args) == 0 || !isFalse(n.Args[0])
+				}
+			case *syntax.Assign:
+				found = found || pyscan.Path(n.Targets[0]) == path+".requires_grad" && !isFalse(n.Value)
+			}
+			return !found
+		})
+	}
+	return found
+}
+
+// withoutParameters are modules that hand on the gradients of their input and have none of their own.
+var withoutParameters = []string{"torch.nn.Identity", "torch.nn.Dropout", "torch.nn.ReLU", "torch.nn.GELU", "torch.nn.SiLU", "torch.nn.Tanh", "torch.nn.Sigmoid", "torch.nn.Softmax",
+	"torch.nn.Flatten", "torch.nn.Unflatten", "torch.nn.MaxPool2d", "torch.nn.AvgPool2d", "torch.nn.AdaptiveAvgPool2d", "torch.nn.Upsample", "torch.nn.PixelShuffle", "torch.nn.Dropout2d",
+	"torch.nn.LeakyReLU", "torch.nn.ZeroPad2d", "torch.nn.ReflectionPad2d"}
+
+func (v *View) carriesGrad(value pyscan.Value, e syntax.Expr) pyscan.Truth {
+	switch value := value.(type) {
+	case *pyscan.Union:
+		answer := pyscan.No
+		for _, one := range value.Alternatives {
+			answer = answer.Or(v.carriesGrad(one, e))
+		}
+		return answer
+	case *pyscan.Const, *pyscan.Func, *pyscan.Class, *pyscan.Sequence, *pyscan.Mapping, *pyscan.External:
+		return pyscan.No
+	case *pyscan.ParamValue:
+		if passed := v.Expand(value); !vague(passed) && passed != pyscan.Value(value) {
+			if _, annotated := passed.(*pyscan.Instance); !annotated {
+				return v.carriesGrad(passed, e)
+			}
+		}
+		return namedInput(value.Scope.Params[value.Index].Name)
+	case *pyscan.Result:
+		return v.resultGrad(value, e)
+	case *pyscan.Op:
+		answer := pyscan.No
+		for _, operand := range value.Operands {
+			answer = answer.Or(v.carriesGrad(operand, e))
+		}
+		return answer
+	case *pyscan.Element:
+		if v.fromLoader(value.Base) {
+			return pyscan.No
+		}
+		return v.carriesGrad(value.Base, e)
+	case *pyscan.Instance:
+		if v.ExternalName(value.Of) == "torch.nn.Parameter" {
+			return pyscan.Yes
+		}
+		return pyscan.No
+	}
+	if path := pyscan.Path(e); path != "" {
+		return namedInput(lastPart(path))
+	}
+	return pyscan.Maybe
+}
+
+// resultGrad is carriesGrad of what a call of something opaque gives.
+func (v *View) resultGrad(value *pyscan.Result, e syntax.Expr) pyscan.Truth {
+	if value.Call == nil {
+		return pyscan.Maybe
+	}
+	scope := v.scopeOfCall(value)
+	if v.eval.gradsOf[value.Call] { // what comes round a loop adds nothing by itself
+		return pyscan.No
+	}
+	if v.eval.gradsOf == nil {
+		v.eval.gradsOf = map[*syntax.Call]bool{}
+	}
+	v.eval.gradsOf[value.Call] = true
+	defer delete(v.eval.gradsOf, value.Call)
+	arguments := func() pyscan.Truth {
+		answer := pyscan.No
+		for _, arg := range value.Call.Args {
+			answer = answer.Or(v.RequiresGrad(scope, value.Frame, arg))
+		}
+		for _, k := range value.Call.Keywords {
+			answer = answer.Or(v.RequiresGrad(scope, value.Frame, k.Value))
+		}
+		return answer
+	}
+	if flag := v.arg(scope, value.Frame, value.Call, "requires_grad", -1); flag != nil {
+		return v.Truthy(flag)
+	}
+	if member, ok := value.Of.(*pyscan.Member); ok {
+		switch member.Name {
+		case "detach", "argmax", "long", "int", "item", "size", "numel", "nonzero", "tolist", "new_zeros", "new_ones":
+			return pyscan.No
+		case "requires_grad_":
+			return pyscan.Yes
+		}
+		if _, module := v.Expand(member.Base).(*pyscan.Instance); !module {
+			return v.carriesGrad(member.Base, e)
+		}
+	}
+	switch v.ExternalName(value.Of) {
+	case "torch.ones", "torch.zeros", "torch.arange", "torch.tensor", "torch.randn", "torch.rand", "torch.empty", "torch.full", "torch.randint", "torch.ones_like", "torch.zeros_like",
+		"torch.randn_like", "torch.from_numpy", "torch.as_tensor":
+		return pyscan.No
+	}
+	if c := v.CheckpointOf(scope, value.Frame, value.Call); c != nil && c.Kind == CheckpointCall {
+		if c.Reentrant != pyscan.Yes {
+			return pyscan.Maybe
+		}
+		answer := pyscan.No
+		for _, input := range c.Inputs {
+			answer = answer.Or(v.RequiresGrad(scope, value.Frame, input))
+		}
+		return answer
+	}
+	if inst, ok := v.moduleCall(value); ok { // a module's output
+		if v.Derives(inst.Of, withoutParameters...) == pyscan.Yes || v.Frozen(scope, value.Call.Func) {
+			return arguments()
+		}
+		return pyscan.Yes
+	}
+	return pyscan.Maybe
+}
+
+// fromLoader reports whether a value is what a data loader gives, or a batch of it.
+func (v *View) fromLoader(value pyscan.Value) bool {
+	for range 4 {
+		switch one := v.Expand(value).(type) {
+		case *pyscan.Element:
+			value = one.Base
+			continue
+		case *pyscan.Instance:
+			return v.Derives(one.Of, "torch.utils.data.DataLoader") == pyscan.Yes
+		case *pyscan.ParamValue:
+			name := strings.ToLower(one.Scope.Params[one.Index].Name)
+			return name == "batch" || strings.HasSuffix(name, "loader")
+		}
+		return false
+	}
+	return false
+}
+
+// moduleCall gives the module whose call a result is.
+func (v *View) moduleCall(value *pyscan.Result) (*pyscan.Instance, bool) {
+	for _, one := range Alternatives(v.Expand(value.Of)) {
+		if inst, ok := one.(*pyscan.Instance); ok {
+			return inst, true
+		}
+	}
+	return nil, false
+}
+
+// inputNames are names that mean a model's input of integers or of data: they carry no gradients.
+var inputNames = map[string]bool{"ids": true, "mask": true, "labels": true, "label": true, "pos": true, "positions": true, "position": true, "idx": true, "index": true, "indices": true,
+	"tokens": true, "token": true, "images": true, "image": true, "imgs": true, "img": true, "pixel_values": true, "targets": true, "target": true, "seqlen": true, "seqlens": true,
+	"length": true, "lengths": true, "buckets": true, "pixels": true}
+
+// namedInput goes by the names that model inputs have: ids and masks carry no gradients, of anything else nothing is known.
+func namedInput(name string) pyscan.Truth {
+	name = strings.ToLower(name)
+	if inputNames[name] {
+		return pyscan.No
+	}
+	for _, ending := range []string{"_ids", "_mask", "_labels", "_idx", "_index", "_indices", "_positions", "_pos", "_lengths", "_seqlens", "_len"} {
+		if strings.HasSuffix(name, ending) {
+			return pyscan.No
+		}
+	}
+	return pyscan.Maybe
+}
