@@ -1,0 +1,148 @@
+package checkpointing
+
+import (
+	_ "embed"
+	"strings"
+
+	"github.com/trainvet/trainvet/configs"
+	"github.com/trainvet/trainvet/configs/plan"
+	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/lint/source"
+	"github.com/trainvet/trainvet/lint/workspace"
+	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/syntax"
+)
+
+//go:embed checkpoint-ddp-unused.md
+var docCheckpointDdpUnused string
+
+// CheckpointDdpUnused finds reentrant checkpoints under DDP that looks for unused parameters.
+var CheckpointDdpUnused = &lint.Rule{
+	Name:     "checkpoint-ddp-unused",
+	Family:   "checkpointing",
+	Since:    "0.1",
+	Doc:      docCheckpointDdpUnused,
+	Severity: lint.Error,
+	Mentions: []string{"find_unused_parameters"},
+	Module: func(pass *lint.Pass, module *pyscan.Module) {
+		for node := range module.Tree.All() {
+			if call, ok := node.(*syntax.Call); ok {
+				for _, k := range call.Keywords {
+					if k.Arg == "find_unused_parameters" || k.Arg == "ddp_find_unused_parameters" {
+						checkUnused(pass, module, call, k)
+					}
+				}
+			}
+		}
+	},
+	Part: checkUnusedPart,
+}
+
+const unusedMessage = "DDP with find_unused_parameters=True and reentrant checkpoints: backward raises \"Expected to mark a variable ready only once\", since recomputed parameters are marked once more"
+
+func checkUnused(pass *lint.Pass, module *pyscan.Module, call *syntax.Call, k *syntax.Keyword) {
+	scope := pyscan.ScopeAt(module, call)
+	if !isOn(pass, scope, k.Value) {
+		return
+	}
+	if static := pass.Arg(scope, nil, call, "static_graph", -1); static != nil && pass.Truthy(pass.Expand(static)) != pyscan.No {
+		return
+	}
+	evidence, certain := reentrantBeside(pass, module, call, scope)
+	if evidence.IsZero() {
+		return
+	}
+	d := pass.Reportf(module.File.At(k.Span()), unusedMessage)
+	if !certain {
+		d.As(lint.Warning)
+	}
+	d.Note(evidence, "activations are checkpointed here")
+	d.Help("pass use_reentrant=False to the checkpoints, or leave find_unused_parameters off")
+}
+
+// reentrantBeside finds a reentrant checkpoint that runs in the model which a call wraps or sets up for DDP.
+func reentrantBeside(pass *lint.Pass, module *pyscan.Module, call *syntax.Call, scope *pyscan.Scope) (at source.Place, certain bool) {
+	name := pass.ExternalName(pass.Eval(scope, nil, call.Func))
+	if strings.HasSuffix(name, "DistributedDataParallel") || name == "functools.partial" {
+		var model pyscan.Value = &pyscan.Unknown{}
+		if len(call.Args) > 0 && name != "functools.partial" {
+			model = pass.Eval(scope, nil, call.Args[0])
+		} else if e := workspace.Argument(call, "module", -1); e != nil {
+			model = pass.Eval(scope, nil, e)
+		}
+		certain = true
+		_, model, _ = pass.Wrappers(model)
+		if pass.Opaque(pass.Expand(model)) {
+			if only := pass.OnlyModel(module); only != nil {
+				model = only
+			}
+		}
+		for _, c := range pass.ModelCheckpoints(model) {
+			if c.Reentrant == pyscan.Yes && !pass.WithoutGradients(c.Scope, c.Call) {
+				return c.Scope.Module.File.At(c.Call.Span()), true
+			}
+		}
+		if _, isClass := model.(*pyscan.Instance); isClass && pass.ExternalName(model.(*pyscan.Instance).Of) == "" {
+			return at, false // a class of the project, which was read
+		}
+	}
+	for _, e := range enablings(pass, module) {
+		if e.key != nil && e.call != call && name != "accelerate.DistributedDataParallelKwargs" {
+			continue
+		}
+		switch {
+		case e.reentrant == pyscan.No:
+			return source.Place{}, false
+		case e.reentrant == pyscan.Yes && at.IsZero():
+			at, certain = module.File.At(e.call.Span()), !conditional(e.scope, e.call)
+			if e.key != nil {
+				at = module.File.At(e.key.Span())
+			}
+		}
+	}
+	if !at.IsZero() || name == "functools.partial" {
+		return at, certain
+	}
+	if name == "accelerate.DistributedDataParallelKwargs" || strings.HasSuffix(name, "DDPStrategy") {
+		var model pyscan.Value = &pyscan.Unknown{}
+		if only := pass.OnlyModel(module); only != nil {
+			model = only
+		}
+		for _, c := range pass.ModelCheckpoints(model) {
+			if c.Reentrant == pyscan.Yes {
+				return c.Scope.Module.File.At(c.Call.Span()), true
+			}
+		}
+	}
+	return at, certain
+}
+
+func checkUnusedPart(pass *lint.Pass, part *workspace.Part) {
+	if part.Tree == nil || part.Tree.Root == nil || part.Dialect == nil {
+		return
+	}
+	kind, known := part.Plan.Checkpointing.Kind.Get()
+	if !known || kind == plan.NoCheckpointing || part.Plan.Checkpointing.Kind.How() == plan.IsDefault {
+		return
+	}
+	reentrant, said := part.Plan.Checkpointing.Reentrant.Get()
+	if said && !reentrant {
+		return
+	}
+	for _, item := range part.Tree.Root.Items {
+		if strings.TrimLeft(item.Key, "-") != "ddp_find_unused_parameters" || item.Value == nil {
+			continue
+		}
+		loader := part.Dialect.Loader
+		if part.Tree.Format == configs.Flags {
+			loader = configs.LoaderFlags
+		}
+		if on, known := item.Value.Bool(loader); known && on {
+			d := pass.Reportf(item.KeyAt, unusedMessage)
+			if !said {
+				d.As(lint.Warning)
+			}
+			d.Help("set gradient_checkpointing_kwargs: {use_reentrant: false}, or ddp_find_unused_parameters: false")
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package checkpointing
+
+import (
+	"strings"
+
+	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/lint/workspace"
+	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/syntax"
+)
+
+// enabling is a place that turns on the checkpointing of a Hugging Face model.
+type enabling struct {
+	call      *syntax.Call
+	scope     *pyscan.Scope
+	model     syntax.Expr     // of model.gradient_checkpointing_enable(); nil for arguments of a trainer
+	key       *syntax.Keyword // of gradient_checkpointing=True
+	reentrant pyscan.Truth    // what is not said is Yes: transformers passes use_reentrant=True; TRL's own arguments say False
+}
+
+// enablings lists where a module turns checkpointing on.
+func enablings(pass *lint.Pass, module *pyscan.Module) []enabling {
+	var list []enabling
+	if !words(module, "gradient_checkpointing") {
+		return nil
+	}
+	for node := range module.Tree.All() {
+		call, ok := node.(*syntax.Call)
+		if !ok {
+			continue
+		}
+		scope := pyscan.ScopeAt(module, call)
+		if attr, ok := call.Func.(*syntax.Attribute); ok && attr.Attr == "gradient_checkpointing_enable" {
+			list = append(list, enabling{call: call, scope: scope, model: attr.Value, reentrant: kwargsOf(pass, scope, call, 0)})
+			continue
+		}
+		for _, k := range call.Keywords {
+			if k.Arg == "gradient_checkpointing" && pass.Truthy(pass.Expand(pass.Eval(scope, nil, k.Value))) == pyscan.Yes && isArguments(pass, scope, call) {
+				list = append(list, enabling{call: call, scope: scope, key: k, reentrant: kwargsOf(pass, scope, call, -1)})
+			}
+		}
+	}
+	return list
+}
+
+// isArguments reports whether a call makes the arguments of a Hugging Face trainer.
+func isArguments(pass *lint.Pass, scope *pyscan.Scope, call *syntax.Call) bool {
+	return strings.HasSuffix(pass.ExternalName(pass.Eval(scope, nil, call.Func)), "TrainingArguments") || isTRL(pass, scope, call)
+}
+
+// isTRL reports whether a call makes TRL's own arguments, which default to the non-reentrant variant.
+func isTRL(pass *lint.Pass, scope *pyscan.Scope, call *syntax.Call) bool {
+	name := pass.ExternalName(pass.Eval(scope, nil, call.Func))
+	return strings.HasPrefix(name, "trl.") && strings.HasSuffix(name, "Config")
+}
+
+func kwargsOf(pass *lint.Pass, scope *pyscan.Scope, call *syntax.Call, position int) pyscan.Truth {
+	given := pass.Arg(scope, nil, call, "gradient_checkpointing_kwargs", position)
+	if given == nil {
+		switch {
+		case pass.OpenKeywords(scope, nil, call):
+			return pyscan.Maybe
+		case isTRL(pass, scope, call):
+			return pyscan.No
+		}
+		return pyscan.Yes
+	}
+	mapping, ok := pass.Expand(given).(*pyscan.Mapping)
+	if !ok {
+		if c, ok := pass.Constant(pass.Expand(given)); ok && !c.Truth() { // None
+			return pyscan.Yes
+		}
+		return pyscan.Maybe
+	}
+	for i, key := range mapping.Keys {
+		if c, ok := pass.Constant(key); ok {
+			if name, _ := c.Str(); name == "use_reentrant" {
+				return pass.Truthy(pass.Expand(mapping.Values[i]))
+			}
+		}
+	}
+	if mapping.Open {
+		return pyscan.Maybe
+	}
+	return pyscan.Yes
+}
+
+// sameModel reports whether two expressions name the same model, as far as their text says: the same path, or one wrapped in
+// attributes of the other (model.base_model, self.model).
+func sameModel(a, b syntax.Expr) bool {
+	x, y := pyscan.Path(a), pyscan.Path(b)
+	return x != "" && (x == y || strings.HasPrefix(x, y+".") || y != "" && strings.HasPrefix(y, x+"."))
+}
+
+// isOn reports whether an expression is surely true.
+func isOn(pass *lint.Pass, scope *pyscan.Scope, e syntax.Expr) bool {
+	return pass.Truthy(pass.Expand(pass.Eval(scope, nil, e))) == pyscan.Yes
+}
+
+// conditional reports whether a node stands under an `if` of its function.
+func conditional(scope *pyscan.Scope, node syntax.Node) bool {
+	for _, stmt := range workspace.Around(scope, node) {
+		if _, is := stmt.(*syntax.If); is {
+			return true
+		}
+	}
+	return false
+}
