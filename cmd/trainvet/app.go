@@ -51,7 +51,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 	root := a.root()
 	root.SetArgs(args)
 	if err := root.Execute(); err != nil {
-		a.trouble("%s", err)
+		a.trouble("%s", output.Escape(err.Error()))
 		var usage *usageError
 		if errors.As(err, &usage) || strings.HasPrefix(err.Error(), "unknown") {
 			fmt.Fprintln(a.stderr, "Run `trainvet --help` for what there is.")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -44,7 +43,7 @@ func (a *app) fit() *cobra.Command {
 				answers = append(answers, a.answer(p, run))
 			}
 			if format == "json" {
-				return writeIndented(a.stdout, map[string]any{"version": 1, "runs": answers})
+				return output.WriteObject(a.stdout, map[string]any{"version": 1, "runs": answers})
 			}
 			for i, answer := range answers {
 				if i > 0 {
@@ -220,11 +219,3 @@ func (f *fitAnswer) printOptions(out io.Writer) {
 
 // gib writes bytes in GiB.
 func gib(bytes int64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }
-
-// writeIndented writes one JSON object for people and programs.
-func writeIndented(out io.Writer, object any) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", " ")
-	return encoder.Encode(object)
-}

@@ -35,7 +35,7 @@ func (a *app) plan() *cobra.Command {
 				return nil
 			}
 			if format == "json" {
-				return writeIndented(a.stdout, p.planAnswer())
+				return output.WriteObject(a.stdout, p.planAnswer())
 			}
 			p.printPlan(a.stdout, a.paint(a.stdout))
 			return nil

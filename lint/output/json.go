@@ -80,19 +80,33 @@ func writeJSON(to io.Writer, report *check.Report, _ Paint) error {
 	return out.Flush()
 }
 
-// marshal is json.Marshal without escapes for HTML, but with escapes for all that must not reach a terminal raw.
-func marshal(v any) ([]byte, error) {
+// WriteObject prints one object, indented for people, with the escapes of all our JSON.
+func WriteObject(to io.Writer, object any) error {
+	text, err := encode(object, " ")
+	if err != nil {
+		return err
+	}
+	_, err = to.Write(append(text, '\n'))
+	return err
+}
+
+func marshal(v any) ([]byte, error) { return encode(v, "") }
+
+// encode is JSON without escapes for HTML, but with escapes for all that must not reach a terminal raw.
+func encode(v any, indent string) ([]byte, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", indent)
 	err := encoder.Encode(v)
 	line := bytes.TrimSuffix(text.Bytes(), []byte("\n"))
-	if !bytes.ContainsFunc(line, unprintable) {
+	raw := func(r rune) bool { return r != '\n' && unprintable(r) } // a newline is between values here, never in one
+	if !bytes.ContainsFunc(line, raw) {
 		return line, err
 	}
 	var safe []byte
 	for _, r := range string(line) {
-		if !unprintable(r) {
+		if !raw(r) {
 			safe = utf8.AppendRune(safe, r)
 			continue
 		}
