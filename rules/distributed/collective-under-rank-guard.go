@@ -79,7 +79,7 @@ func report(pass *lint.Pass, scope *pyscan.Scope, call *syntax.Call, test *guard
 		d.Message = strings.Replace(d.Message, "reach ", "reaches ", 1)
 	}
 	if !sure {
-		d.As(lint.Warning)
+		d.As(lint.Info)
 	}
 	d.Note(file.At(test.test.Span()), "the test of the rank")
 	if via != nil {
