@@ -117,13 +117,16 @@ func collective(pass *lint.Pass, scope *pyscan.Scope, frame *pyscan.Frame, call 
 		return "wait_for_everyone()", true
 	case "get_state_dict":
 		if accelerator(pass, scope, frame, attr.Value) {
-			return "get_state_dict(), under FSDP and ZeRO-3 a collective", false
+			return "get_state_dict(), under FSDP and ZeRO-3 a collective", shards(pass, pass.Expand(pass.Eval(scope, frame, attr.Value)))
 		}
 	case "full_tensor":
 		if len(call.Args)+len(call.Keywords) == 0 {
 			return "full_tensor()", true
 		}
 	case "save_checkpoint", "save_16bit_model":
+		if attr.Attr == "save_checkpoint" && pass.IsA(pass.Expand(pass.Eval(scope, frame, attr.Value)), "pytorch_lightning.Trainer") == pyscan.Yes {
+			return "the Trainer's save_checkpoint()", true
+		}
 		wrappers, _, certain := pass.Wrappers(pass.Expand(pass.Eval(scope, frame, attr.Value)))
 		if len(wrappers) > 0 && wrappers[0].Kind == workspace.DeepSpeedEngine {
 			return "the engine's " + attr.Attr + "()", certain
@@ -139,6 +142,25 @@ func collective(pass *lint.Pass, scope *pyscan.Scope, frame *pyscan.Frame, call 
 
 func accelerator(pass *lint.Pass, scope *pyscan.Scope, frame *pyscan.Frame, e syntax.Expr) bool {
 	return strings.HasSuffix(pyscan.Path(e), "accelerator") || pass.IsA(pass.Expand(pass.Eval(scope, frame, e)), "accelerate.Accelerator") == pyscan.Yes
+}
+
+// shards reports whether an Accelerator is made with a plugin under which a model's state is spread over the ranks.
+func shards(pass *lint.Pass, value pyscan.Value) bool {
+	inst, ok := value.(*pyscan.Instance)
+	if !ok || inst.Call == nil || inst.At.Module == nil {
+		return false
+	}
+	scope := pyscan.ScopeAt(inst.At.Module, inst.Call)
+	if plugin := pass.Arg(scope, inst.Frame, inst.Call, "fsdp_plugin", -1); plugin != nil && pass.Truthy(plugin) != pyscan.No {
+		return true
+	}
+	plugin, ok := pass.Arg(scope, inst.Frame, inst.Call, "deepspeed_plugin", -1).(*pyscan.Instance)
+	if !ok || plugin.Call == nil || plugin.At.Module == nil {
+		return false
+	}
+	stage, ok := pass.Constant(pass.Arg(pyscan.ScopeAt(plugin.At.Module, plugin.Call), plugin.Frame, plugin.Call, "zero_stage", -1))
+	n, is := stage.Int()
+	return ok && is && n == 3
 }
 
 // groups are the positions of the group argument.
