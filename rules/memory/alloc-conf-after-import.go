@@ -73,7 +73,7 @@ func checkLate(pass *lint.Pass, variable workspace.Variable) {
 		d = pass.Reportf(place, "%s %s, which has chosen the allocator's backend: the first allocation raises", variable.Name, what)
 	case used != nil:
 		d = pass.Reportf(place, "%s %s and a device was used: it is read by then, so the setting has no effect", variable.Name, what).Note(module.File.At(used.Span()), "the device is used here")
-	case allocators[variable.Name]:
+	case allocators[variable.Name] && variable.Scope.Kind == pyscan.ModuleScope:
 		d = pass.Reportf(place, "%s %s: what has read it by then, the allocator's configuration or a device that an import uses, keeps the old value", variable.Name, what)
 	default:
 		d = pass.Reportf(place, "%s %s: it works only as long as nothing before uses a device", variable.Name, what).As(lint.Info)
