@@ -26,11 +26,10 @@ func (u Unit) String() string {
 
 // Steps is what is known of a step count from how it is made.
 type Steps struct {
-	Unit       Unit
-	Times      int  // how often it is multiplied by the accumulation, less how often it is divided by it
-	Loader     bool // it comes from the length of a loader
-	Processes  bool // it is multiplied or divided by the number of processes
-	OfPrepared bool // that loader was prepared by a framework, so that its length is one process's share
+	Unit      Unit
+	Times     int  // how often it is multiplied by the accumulation, less how often it is divided by it
+	Loader    bool // it comes from the length of a loader
+	Processes bool // it is multiplied or divided by the number of processes
 }
 
 // Steps follows how a step count is made: the length of a loader counts micro-batches, divided by the accumulation it counts
@@ -164,7 +163,7 @@ func (v *View) stepsResult(result *pyscan.Result, isN func(pyscan.Value) bool, d
 	case "builtins.len":
 		if len(result.Call.Args) == 1 {
 			if loader := v.Eval(scope, result.Frame, result.Call.Args[0]); v.IsLoader(loader) {
-				return Steps{Unit: MicroBatches, Loader: true, OfPrepared: v.PreparedBy(loader) != ""}
+				return Steps{Unit: MicroBatches, Loader: true}
 			}
 		}
 	case "math.ceil", "math.floor", "builtins.round", "builtins.int", "numpy.ceil", "numpy.floor", "builtins.float", "builtins.abs":

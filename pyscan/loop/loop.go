@@ -197,13 +197,3 @@ func (e *Event) In(kind ContextKind) bool {
 	}
 	return false
 }
-
-// Holds reports whether a loop, or one inside it, is the other one.
-func (l *Loop) Holds(other *Loop) bool {
-	for ; other != nil; other = other.Outer {
-		if other == l {
-			return true
-		}
-	}
-	return false
-}

@@ -57,7 +57,7 @@ func findTrainerLoss(pass *lint.Pass, m *pyscan.Module) {
 			pass.Reportf(at, "the Trainer of transformers 4.46 and later calls compute_loss with num_items_in_batch, which this one does not take: TypeError in the first step").As(lint.Error).
 				Help("add the parameter num_items_in_batch=None, and use it")
 		case takes != "" && uses(scope, takes), takes == "" && uses(scope, keywords):
-		case divisionKept(pass, value, 6), !meansAnything(pass, scope):
+		case divisionKept(pass, value, 6), !meansAnything(scope):
 		default:
 			pass.Reportf(at, "num_items_in_batch is not used: for a model that takes loss arguments the Trainer leaves the division by the accumulation to compute_loss, so that gradients of several micro-batches add up").
 				Help("divide a summed loss by num_items_in_batch, pass it on to super().compute_loss, or set model_accepts_loss_kwargs = False on the trainer")
@@ -83,7 +83,7 @@ func divisionKept(pass *lint.Pass, class *pyscan.Class, depth int) bool {
 }
 
 // meansAnything reports whether the method makes a loss of its own: it calls the model and returns something.
-func meansAnything(pass *lint.Pass, scope *pyscan.Scope) bool {
+func meansAnything(scope *pyscan.Scope) bool {
 	returns := false
 	for _, r := range scope.Returns() {
 		returns = returns || r.Value != nil
@@ -94,9 +94,8 @@ func meansAnything(pass *lint.Pass, scope *pyscan.Scope) bool {
 	for _, stmt := range scope.Body() {
 		divided := false
 		syntax.Inspect(stmt, func(n syntax.Node) bool {
-			switch n := n.(type) {
-			case *syntax.Attribute: // divided by the accumulation by hand
-				divided = divided || n.Attr == "gradient_accumulation_steps" || n.Attr == "current_gradient_accumulation_steps"
+			if attr, ok := n.(*syntax.Attribute); ok { // divided by the accumulation by hand
+				divided = divided || attr.Attr == "gradient_accumulation_steps" || attr.Attr == "current_gradient_accumulation_steps"
 			}
 			return !divided
 		})

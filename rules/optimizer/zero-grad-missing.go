@@ -51,12 +51,8 @@ func checkCleared(pass *lint.Pass, root *loop.Loop, w *loop.Window) {
 		return
 	}
 	for outer := steps.Outer; outer != nil; outer = outer.Outer {
-		for _, zero := range outer.Of(loop.ZeroGrad) {
-			if outer.Node != nil { // once an epoch
-				severity = lint.Warning
-				where = ", but are in the loop around it, once for all of its steps"
-				_ = zero
-			}
+		if outer.Node != nil && len(outer.Of(loop.ZeroGrad)) > 0 { // once an epoch
+			severity, where = lint.Warning, ", only in the loop around it, once for all of its steps"
 		}
 	}
 	backward := w.Backward[0]
