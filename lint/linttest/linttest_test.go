@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/trainvet/trainvet/lint"
@@ -41,7 +42,7 @@ func TestSixWaysCatch(t *testing.T) {
 	place := func(m *pyscan.Module, n uint32) source.Place {
 		return m.File.At(source.Span{Start: n, End: n + 1})
 	}
-	calls := 0
+	var calls atomic.Int32
 	for name, test := range map[string]struct {
 		rule lint.Rule
 		want string
@@ -51,8 +52,7 @@ func TestSixWaysCatch(t *testing.T) {
 			pass.Reportf(place(m, 0), "here")
 		}}, "without the prefilter finds:"},
 		"it remembers": {lint.Rule{Module: func(pass *lint.Pass, m *pyscan.Module) {
-			calls++
-			pass.Reportf(place(m, 0), "call %d", calls)
+			pass.Reportf(place(m, 0), "call %d", calls.Add(1))
 		}}, "one thread finds:"},
 		"it panics": {lint.Rule{Module: func(*lint.Pass, *pyscan.Module) { panic("oh") }}, "a.py: rule some-rule: oh"},
 	} {
