@@ -22,13 +22,19 @@ var CheckpointEmbedding = &lint.Rule{
 	Severity: lint.Error,
 	Fix:      lint.SometimesFix,
 	Mentions: []string{"checkpoint"},
-	Hides:    []string{"checkpoint-no-grad-input", "checkpoint-missing-use-reentrant"},
+	Hides:    []string{"checkpoint-no-grad-input", "checkpoint-missing-use-reentrant", "checkpoint-shared-weights"},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
 		for _, c := range pass.Checkpoints(module) {
 			if (c.Function != nil || c.Decorates != nil) && !pass.WithoutGradients(c.Scope, c.Call) {
 				checkEmbedding(pass, c)
 			}
+			if c.Kind == workspace.CheckpointApply {
+				if what, _ := applied(pass, c); what != "" {
+					reportApplied(pass, c, what)
+				}
+			}
 		}
+		pipelineLayers(pass, module)
 	},
 }
 

@@ -22,11 +22,21 @@ var CheckpointOutputHead = &lint.Rule{
 	Severity: lint.Warning,
 	Fix:      lint.SometimesFix,
 	Mentions: []string{"checkpoint"},
-	Hides:    []string{"checkpoint-missing-use-reentrant"},
+	Hides:    []string{"checkpoint-missing-use-reentrant", "checkpoint-shared-weights"},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
 		for _, c := range pass.Checkpoints(module) {
 			if (c.Function != nil || c.Decorates != nil) && (c.Kind == workspace.CheckpointCall || c.Kind == workspace.CheckpointWrapper) && !pass.WithoutGradients(c.Scope, c.Call) {
 				checkHead(pass, c)
+			}
+			if c.Kind == workspace.CheckpointApply {
+				if _, what := applied(pass, c); what != "" {
+					severity := lint.Info
+					if appliedReentrant(pass, c) == pyscan.Yes {
+						severity = lint.Warning
+					}
+					d := pass.Reportf(at(c), "%s puts a checkpoint around every linear layer, the output head too: the largest matrix product of the model is computed twice, and saves nothing", what).As(severity)
+					d.Help("name the blocks in check_fn, not their parts")
+				}
 			}
 		}
 	},

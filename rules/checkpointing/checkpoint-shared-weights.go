@@ -1,0 +1,118 @@
+package checkpointing
+
+import (
+	_ "embed"
+	"strings"
+
+	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/lint/source"
+	"github.com/trainvet/trainvet/lint/workspace"
+	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/syntax"
+)
+
+//go:embed checkpoint-shared-weights.md
+var docCheckpointSharedWeights string
+
+// CheckpointSharedWeights finds parameters that are used in a reentrant checkpoint more than once.
+var CheckpointSharedWeights = &lint.Rule{
+	Name:     "checkpoint-shared-weights",
+	Family:   "checkpointing",
+	Since:    "0.1",
+	Doc:      docCheckpointSharedWeights,
+	Severity: lint.Error,
+	Fix:      lint.SometimesFix,
+	Mentions: []string{"checkpoint"},
+	Module: func(pass *lint.Pass, module *pyscan.Module) {
+		done := map[string]bool{}
+		list := pass.Checkpoints(module)
+		for i, c := range list {
+			if c.Kind != workspace.CheckpointCall || c.Reentrant != pyscan.Yes || c.Function == nil || pass.WithoutGradients(c.Scope, c.Call) {
+				continue
+			}
+			path := pyscan.Path(c.Function)
+			if !strings.HasPrefix(path, "self.") || trainable(pass, c) != pyscan.Yes {
+				continue
+			}
+			key := path + "\x00" + c.Scope.Qualified()
+			if done[key] {
+				continue
+			}
+			if other, why := usedAgain(pass, list[i+1:], c, path); why != "" {
+				done[key] = true
+				reportShared(pass, c, other, why)
+			}
+		}
+	},
+}
+
+// usedAgain looks for a second use of the checkpointed module in one forward.
+func usedAgain(pass *lint.Pass, later []*workspace.Checkpoint, c *workspace.Checkpoint, path string) (other source.Place, why string) {
+	file := c.Scope.Module.File
+	for _, stmt := range workspace.Around(c.Scope, c.Call) {
+		switch loop := stmt.(type) {
+		case *syntax.For:
+			return file.At(loop.Iter.Span()), "runs in each round of this loop"
+		case *syntax.While:
+			return file.At(loop.Test.Span()), "runs in each round of this loop"
+		}
+	}
+	for _, next := range later {
+		if next.Scope == c.Scope && next.Function != nil && pyscan.Path(next.Function) == path && next.Kind == workspace.CheckpointCall && !exclusive(c.Scope, c.Call, next.Call) {
+			return at(next), "is checkpointed a second time"
+		}
+	}
+	if tied := pass.TiedEmbedding(c.Scope, c.Function); tied != nil {
+		return file.At(tied.Span()), "shares its weight with another module"
+	}
+	return other, ""
+}
+
+// exclusive reports whether two nodes stand on different sides of a condition, or the first one's side ends in a return.
+func exclusive(scope *pyscan.Scope, a, b syntax.Node) bool {
+	for _, stmt := range workspace.Around(scope, a) {
+		branch, ok := stmt.(*syntax.If)
+		if !ok {
+			continue
+		}
+		inBody, alsoBody := within(branch.Body, a), within(branch.Body, b)
+		inElse, alsoElse := within(branch.OrElse, a), within(branch.OrElse, b)
+		if inBody && alsoElse || inElse && alsoBody {
+			return true
+		}
+		if !alsoBody && !alsoElse {
+			side := branch.Body
+			if inElse {
+				side = branch.OrElse
+			}
+			if len(side) > 0 {
+				if _, returns := side[len(side)-1].(*syntax.Return); returns {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+func within(body []syntax.Stmt, n syntax.Node) bool {
+	return len(body) > 0 && body[0].Span().Start <= n.Span().Start && n.Span().End <= body[len(body)-1].Span().End
+}
+
+func reportShared(pass *lint.Pass, c *workspace.Checkpoint, other source.Place, why string) {
+	w, ok := synchronised(pass, c)
+	var d *lint.Diagnostic
+	switch {
+	case !ok:
+		d = pass.Reportf(at(c), "%s %s inside a reentrant checkpoint: under DDP or ZeRO-2/3 its gradient hooks fire twice, which raises or lets ranks drift apart", quoted(pyscan.Path(c.Function)), why).As(lint.Info)
+	case w.Kind == workspace.DDP:
+		d = pass.Reportf(at(c), "%s %s inside a reentrant checkpoint, so its gradient hooks fire twice: DDP raises \"marked ready only once\", or ranks silently drift apart", quoted(pyscan.Path(c.Function)), why)
+	default:
+		d = pass.Reportf(at(c), "%s %s inside a reentrant checkpoint, so its gradient hooks fire twice: ZeRO-2/3 fails with \"has already been reduced\"", quoted(pyscan.Path(c.Function)), why)
+	}
+	if ok {
+		noteWrapper(d, w)
+	}
+	d.Note(other, "it %s", why)
+	setReentrant(d, c, lint.Safe)
+}
