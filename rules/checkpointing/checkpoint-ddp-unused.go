@@ -126,7 +126,7 @@ func checkUnusedPart(pass *lint.Pass, part *workspace.Part) {
 		return
 	}
 	reentrant, said := part.Plan.Checkpointing.Reentrant.Get()
-	if said && !reentrant {
+	if said && !reentrant || !said && (part.Dialect.Name != "hf-training-args" || choosesItself(pass, part.Path)) {
 		return
 	}
 	for _, item := range part.Tree.Root.Items {
@@ -145,4 +145,10 @@ func checkUnusedPart(pass *lint.Pass, part *workspace.Part) {
 			d.Help("set gradient_checkpointing_kwargs: {use_reentrant: false}, or ddp_find_unused_parameters: false")
 		}
 	}
+}
+
+// choosesItself reports whether a script starts a trainer that picks the variant by itself, as ms-swift does.
+func choosesItself(pass *lint.Pass, path string) bool {
+	file := pass.Text(path)
+	return file != nil && strings.Contains(string(file.Text), "swift")
 }

@@ -2,6 +2,7 @@ package checkpointing
 
 import (
 	_ "embed"
+	"strings"
 
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/source"
@@ -27,7 +28,7 @@ var CheckpointFrozenBase = &lint.Rule{
 			return
 		}
 		for _, e := range enablings(pass, module) {
-			if e.reentrant != pyscan.Yes {
+			if e.reentrant != pyscan.Yes || otherCondition(e) {
 				continue
 			}
 			freeze, ok := frozenBefore(pass, module, e)
@@ -53,6 +54,17 @@ var CheckpointFrozenBase = &lint.Rule{
 			d.Help("call model.enable_input_require_grads(), or pass gradient_checkpointing_kwargs={\"use_reentrant\": False}")
 		}
 	},
+}
+
+// otherCondition reports whether checkpointing is turned on under a condition that asks for more than that: `if args.checkpointing and not
+// args.use_lora`.
+func otherCondition(e enabling) bool {
+	for _, stmt := range workspace.Around(e.scope, e.call) {
+		if branch, ok := stmt.(*syntax.If); ok && !strings.Contains(strings.ToLower(pyscan.Path(branch.Test)), "checkpoint") {
+			return true
+		}
+	}
+	return false
 }
 
 func isBlank(s string) bool {

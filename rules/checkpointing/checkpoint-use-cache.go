@@ -2,6 +2,7 @@ package checkpointing
 
 import (
 	_ "embed"
+	"strings"
 
 	"github.com/trainvet/trainvet/configs"
 	"github.com/trainvet/trainvet/lint"
@@ -55,7 +56,7 @@ func checkUseCache(pass *lint.Pass, module *pyscan.Module) {
 					trains[scope] = n.Span().Start
 				}
 			}
-			if method && attr.Attr == "generate" {
+			if !takesCache(n) {
 				continue
 			}
 			for _, k := range n.Keywords {
@@ -105,6 +106,13 @@ func start(module *pyscan.Module, value syntax.Expr) source.Place {
 		}
 	}
 	return at
+}
+
+// takesCache reports whether the keyword of a call switches the cache of a model on: one that loads or calls it, or makes its config. Trainers that
+// generate take a keyword of that name too.
+func takesCache(call *syntax.Call) bool {
+	name := strings.ToLower(workspace.Leaf(call.Func))
+	return name == "from_pretrained" || name == "from_config" || strings.HasSuffix(name, "model") || strings.HasSuffix(name, "forcausallm")
 }
 
 // isTrainer reports whether a value runs training by train(): a Hugging Face Trainer, or what is called so.
