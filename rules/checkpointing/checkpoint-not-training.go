@@ -55,6 +55,7 @@ func leftInEvaluation(scope *pyscan.Scope, path string) (at source.Place, ok boo
 			}
 			off := attr.Attr == "train" && len(call.Args) == 1 && isFalseExpr(call.Args[0])
 			switch {
+			case conditional(scope, call) && attr.Attr != "train":
 			case attr.Attr == "eval" || off:
 				at, ok = scope.Module.File.At(call.Span()), true
 			case attr.Attr == "train":
