@@ -455,6 +455,9 @@ func (v *View) attr(value pyscan.Value, name string, at pyscan.Origin) pyscan.Va
 				return found
 			}
 		}
+		if found := v.moduleEntry(value, name); found != nil {
+			return found
+		}
 		if name == "module" && wraps[v.ExternalName(value.Of)] && value.Call != nil && len(value.Call.Args) > 0 {
 			return v.Eval(v.scopeOfCall(value), value.Frame, value.Call.Args[0])
 		}

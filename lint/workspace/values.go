@@ -238,6 +238,13 @@ func (v *View) index(value, key pyscan.Value, at pyscan.Origin) pyscan.Value {
 				}
 			}
 		}
+		if dict, ok := one.(*pyscan.Instance); ok && constantKey {
+			if name, text := c.Str(); text {
+				if found := v.moduleEntry(dict, name); found != nil {
+					return found
+				}
+			}
+		}
 		if seq, ok := one.(*pyscan.Sequence); ok && !seq.Open && constantKey {
 			if i, ok := c.Int(); ok {
 				if i < 0 {
@@ -258,6 +265,25 @@ func (v *View) index(value, key pyscan.Value, at pyscan.Origin) pyscan.Value {
 		}
 		return &pyscan.Element{Origin: at, Base: one, Key: key}
 	})
+}
+
+// moduleEntry is the module that an nn.ModuleDict was given under a name, as an attribute or by key; nil when it is not known.
+func (v *View) moduleEntry(dict *pyscan.Instance, name string) pyscan.Value {
+	if v.ExternalName(dict.Of) != "torch.nn.ModuleDict" || dict.Call == nil || len(dict.Call.Args) != 1 || dict.Site().Module == nil {
+		return nil
+	}
+	m, ok := v.Expand(v.Eval(v.scopeOfCall(dict), dict.Frame, dict.Call.Args[0])).(*pyscan.Mapping)
+	if !ok {
+		return nil
+	}
+	for i := len(m.Keys) - 1; i >= 0; i-- {
+		if c, ok := v.Constant(m.Keys[i]); ok {
+			if key, _ := c.Str(); key == name {
+				return m.Values[i]
+			}
+		}
+	}
+	return nil
 }
 
 // iterate is what a loop over an expression gives its target. enumerate, zip, tqdm, reversed, sorted, list, tuple and iter are looked through.
