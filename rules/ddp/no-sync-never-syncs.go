@@ -100,7 +100,7 @@ func checkFlags(pass *lint.Pass, l *loop.Loop, w *loop.Window, reported map[sour
 		return
 	}
 	for _, event := range w.Micro.Of(loop.NoSync) {
-		if len(event.Guard) > 0 || len(event.Sync) != 1 || !event.Sync[0].Negated {
+		if event.Guard.Always() == pyscan.No || len(event.Sync) != 1 || !event.Sync[0].Negated {
 			continue
 		}
 		on := event.Sync[0]
