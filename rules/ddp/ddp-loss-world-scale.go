@@ -106,7 +106,7 @@ func global(pass *lint.Pass, part loop.Source, call *syntax.Call) bool {
 // counted reports whether an expression speaks of tokens or samples that are counted.
 func counted(text string) bool {
 	text = strings.ToLower(text)
-	for _, word := range []string{"token", "num_items", "n_items", "num_valid", "count", "mask", "numel", "sample_size", "normalizer", "global_", "total_"} {
+	for _, word := range []string{"token", "num_items", "n_items", "num_valid", "count", "mask", "numel", "sample_size", "normalizer", "global_", "total_", "batch_size", "local_bs", "_bs"} {
 		if strings.Contains(text, word) {
 			return true
 		}

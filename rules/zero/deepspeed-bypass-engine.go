@@ -56,6 +56,11 @@ func (b *bypass) backward(event *loop.Event) {
 		if !ok {
 			continue
 		}
+		if attr, ok := call.Func.(*syntax.Attribute); ok && attr.Attr == "scale" {
+			if _, ok := engineOf(b.pass, b.pass.Eval(part.Scope, part.Frame, attr.Value)); ok {
+				return // engine.scale(loss).backward() is the engine's own way since late 2025
+			}
+		}
 		engine, ok := engineOf(b.pass, b.pass.Eval(part.Scope, part.Frame, call.Func))
 		if !ok {
 			continue

@@ -42,9 +42,24 @@ var Zero3InitAfterModel = &lint.Rule{
 			}
 		}
 		for _, load := range loads {
+			if loadedInTime(module, load, loads, tells[pyscan.ScopeAt(module, load)]) {
+				continue // another model is the one to shard
+			}
 			checkLoad(pass, module, load, tells[pyscan.ScopeAt(module, load)], dropped)
 		}
 	},
+}
+
+// loadedInTime reports whether some other model of the same function is loaded after Transformers was told.
+func loadedInTime(module *pyscan.Module, load *syntax.Call, loads []*syntax.Call, tells []told) bool {
+	for _, other := range loads {
+		for _, t := range tells {
+			if other != load && pyscan.ScopeAt(module, other) == pyscan.ScopeAt(module, load) && t.call.Span().Start > load.Span().Start && t.call.Span().End <= other.Span().Start {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // told is a call that tells Transformers of a ZeRO-3 config.
