@@ -48,7 +48,8 @@ var ModelTrainingParallel = &Dialect{
 		{field: "offload.param", keys: paths("parallel.offload_param", "training.offload_param"), read: cpuOrNone},
 		{field: "compile", keys: paths("training.compile", "training.torch_compile")},
 	}, shapeTable("model.")...),
-	after: modelTrainingParallelAfter,
+	after:  modelTrainingParallelAfter,
+	models: []string{"model.name", "model.name_or_path", "model.model_name_or_path"},
 }
 
 // shapeTable are the sizes of a model as HF's config.json names them, under a prefix.
