@@ -111,7 +111,7 @@ func stated(size plan.Value[int64]) bool {
 func (d *division) tensor() {
 	p := &d.run.Plan
 	tensor, ok := p.Parallel.Tensor.Get()
-	if !ok || tensor < 2 {
+	if !ok || tensor < 2 || d.unaligned() {
 		return
 	}
 	heads := d.check(split{size: d.shape.Heads, what: "attention heads", by: p.Parallel.Tensor,
@@ -128,6 +128,16 @@ func (d *division) tensor() {
 	d.check(split{size: d.shape.FFN, what: "elements of the MLP", by: p.Parallel.Tensor,
 		end: "its layers cannot be split evenly over the tensor-parallel ranks, and the run stops when it builds the model"})
 	d.vocabulary()
+}
+
+// unaligned reports whether a setting asks for uneven slices of layers (MindSpeed's unaligned linear layers).
+func (d *division) unaligned() bool {
+	for _, item := range d.run.Keys() {
+		if strings.Contains(workspace.PlainKey(item.Key), "unaligned") {
+			return true
+		}
+	}
+	return false
 }
 
 // vocabulary: Megatron and those built on it pad it themselves, so that only a size that is called padded is as it will be.
@@ -246,7 +256,7 @@ func (d *division) sequence() {
 			}
 		}
 	}
-	if p.Parallel.SequenceParallel.Is(true) && !d.run.Has("model-training-parallel") {
+	if p.Parallel.SequenceParallel.Is(true) && !d.run.Has("model-training-parallel") && !d.unaligned() {
 		d.check(split{size: p.Batch.SeqLength, what: "tokens of a sequence", by: p.Parallel.Tensor,
 			end: "sequence parallelism cannot split them evenly over the tensor-parallel ranks, and the first collective stops"})
 	}
