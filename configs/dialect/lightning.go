@@ -158,6 +158,8 @@ var LightningCLI = &Dialect{
 		}
 		r.lightningStrategy("trainer.strategy")
 	},
+	sections: []string{"trainer.strategy.init_args.config"},
+	files:    []string{"trainer.strategy.init_args.config"},
 }
 
 // deviceList counts devices that are listed one by one.

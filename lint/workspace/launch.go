@@ -16,6 +16,7 @@ import (
 type command struct {
 	parts []*Part  // what the launcher, the environment and the flags of the program say
 	files []string // settings files of the project that it names
+	flags *configs.Tree
 
 	laysOut bool // flags of no known dialect speak of parallel groups
 
@@ -35,7 +36,7 @@ func (v *View) commands(name string) []*command {
 	var all []*command
 	written := writtenDocuments(name, script)
 	for _, c := range script.Commands {
-		command := &command{written: maps.Clone(written)}
+		command := &command{written: maps.Clone(written), flags: c.Flags}
 		if d := programDialect(c); d != nil {
 			command.parts = append(command.parts, newPart(name, "", c.Flags, d))
 		} else if c.Flags != nil {

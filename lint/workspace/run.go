@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/trainvet/trainvet/configs"
 	"github.com/trainvet/trainvet/configs/dialect"
 	hbm "github.com/trainvet/trainvet/configs/memory"
 	"github.com/trainvet/trainvet/configs/plan"
@@ -18,6 +19,8 @@ type Run struct {
 	Scripts   []string
 	Plan      plan.Plan // merged, with what the user said besides, and with what follows from it
 	Conflicts []plan.Conflict
+
+	flags *configs.Tree // of the program that a command launches
 
 	report *hbm.Report
 	fault  error
@@ -98,6 +101,9 @@ func (v *View) origins(name string, below []string) []string {
 		}
 	}
 	if len(found) == 0 {
+		if trainer, _, ok := v.pair(name); ok {
+			return []string{trainer}
+		}
 		return []string{name}
 	}
 	return found
@@ -183,6 +189,9 @@ func (v *View) assemble(origin string, parts []*Part, command *command) *Run {
 	if command != nil {
 		queue = append(queue, command.files...)
 		run.Scripts = append(run.Scripts, origin)
+		run.flags = command.flags
+	} else if _, launched, ok := v.pair(origin); ok {
+		queue = append(queue, launched)
 	}
 	for len(queue) > 0 {
 		file := queue[0]

@@ -2,10 +2,12 @@ package workspace
 
 import (
 	"iter"
+	"path"
 	"slices"
 	"strings"
 
 	"github.com/trainvet/trainvet/configs"
+	"github.com/trainvet/trainvet/configs/dialect"
 	"github.com/trainvet/trainvet/configs/plan"
 	"github.com/trainvet/trainvet/lint/source"
 )
@@ -74,3 +76,62 @@ func (r *Run) PartAt(at source.Place) *Part {
 
 // Stated reports whether somebody stated a value: it is written in a file, or was told besides.
 func Stated(fact plan.Fact) bool { return fact.How() == plan.IsWritten || fact.How() == plan.IsFlag }
+
+// Overrides reports whether the command line of the program sets a key that a file sets too, or may do so: flags that are not
+// seen count.
+func (r *Run) Overrides(keys ...string) bool {
+	if r.flags == nil || r.flags.Root == nil {
+		return false
+	}
+	if r.flags.Root.Open {
+		return true
+	}
+	for _, item := range r.flags.Root.Items {
+		if slices.Contains(keys, PlainKey(item.Key)) {
+			return true
+		}
+	}
+	return false
+}
+
+// maxPaired bounds the files of a folder among which a config and the one that launches it are looked for.
+const maxPaired = 16
+
+// pair is the one training config and the one config of accelerate of a small folder, where name is one of them and nothing
+// names either: what stands alone beside each other is for one run.
+func (v *View) pair(name string) (trainer, launched string, ok bool) {
+	switch source.KindOf(name, nil) {
+	case source.YAML, source.JSON:
+	default:
+		return "", "", false
+	}
+	entries := v.Names(path.Dir(name))
+	if len(entries) > maxPaired {
+		return "", "", false
+	}
+	for _, entry := range entries {
+		file := path.Join(path.Dir(name), entry)
+		switch kind := source.KindOf(entry, nil); {
+		case strings.HasSuffix(entry, "/"), kind != source.YAML && kind != source.JSON:
+			continue
+		}
+		documents := v.documents(file)
+		if len(documents) == 0 {
+			continue
+		}
+		into := &trainer
+		switch d := documents[0][0].Dialect; {
+		case d == dialect.Accelerate:
+			into = &launched
+		case d == dialect.DeepSpeed, !d.Trains():
+			continue
+		case d != dialect.HFTrainingArguments && d != dialect.LLaMAFactory && d != dialect.Axolotl:
+			return "", "", false
+		}
+		if *into != "" || len(documents) > 1 || len(v.naming(file)) > 0 {
+			return "", "", false
+		}
+		*into = file
+	}
+	return trainer, launched, trainer != "" && launched != "" && (name == trainer || name == launched)
+}
