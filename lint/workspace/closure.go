@@ -77,6 +77,12 @@ func (v *View) Importers(name string) []string {
 	})[1:]
 }
 
+// Importing reports whether any Python file of the project imports a module whose last name is this. It reads an index, so it
+// is the cheap question to ask first.
+func (v *View) Importing(from, lastName string) bool {
+	return len(v.around(from, importKeyword+lastName)) > 0
+}
+
 // around lists the Python files of the project that the index has under a key: as Mentioning, and also in the folders above.
 func (v *View) around(name, key string) []string {
 	var files []string

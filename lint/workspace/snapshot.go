@@ -175,7 +175,7 @@ func (s *Snapshot) List(folder string) []string {
 
 // View opens a recording reader.
 func (s *Snapshot) View(ctx context.Context) *View {
-	return &View{Snapshot: s, ctx: ctx, reads: map[readKey][16]byte{}, eval: newEvaluator(), modules: map[string]*pyscan.Module{}}
+	return &View{Snapshot: s, ctx: ctx, reads: map[readKey]bool{}, eval: newEvaluator(), modules: map[string]*pyscan.Module{}}
 }
 
 // store caches what was read and parsed. Parse results are pure functions of a file's bytes and are keyed by the decoded

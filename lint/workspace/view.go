@@ -40,7 +40,7 @@ type Read struct {
 type View struct {
 	*Snapshot
 	ctx      context.Context
-	reads    map[readKey][16]byte
+	reads    map[readKey]bool
 	eval     evaluator
 	modules  map[string]*pyscan.Module
 	settings settings
@@ -52,8 +52,8 @@ func (v *View) Context() context.Context { return v.ctx }
 // Reads lists everything that this view was told, in no order.
 func (v *View) Reads() []Read {
 	reads := make([]Read, 0, len(v.reads))
-	for key, print := range v.reads {
-		reads = append(reads, Read{key.kind, key.name, print})
+	for key := range v.reads { // the snapshot does not change, so now is as good as then
+		reads = append(reads, Read{key.kind, key.name, v.print(key.kind, key.name)})
 	}
 	return reads
 }
@@ -101,10 +101,7 @@ func digest(text string) (print [16]byte) {
 }
 
 func (v *View) record(kind ReadKind, name string) {
-	key := readKey{kind, name}
-	if _, known := v.reads[key]; !known {
-		v.reads[key] = v.print(kind, name)
-	}
+	v.reads[readKey{kind, name}] = true
 }
 
 // Text is the decoded file; nil when it cannot be read.

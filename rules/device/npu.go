@@ -1,6 +1,7 @@
 package device
 
 import (
+	"bytes"
 	"strings"
 
 	"github.com/trainvet/trainvet/lint"
@@ -13,6 +14,9 @@ import (
 // the NPU, on no condition, or every file that imports it does; and nothing around it hands the names of CUDA to the NPU.
 func onNPU(pass *lint.Pass, module *pyscan.Module) bool {
 	name := module.File.Path
+	if !bytes.Contains(module.File.Text, []byte("npu")) && !pass.Importing(name, "torch_npu") {
+		return false
+	}
 	if workspace.IsTest(name) || pass.Started(name) != pyscan.Yes && pass.KnowsTransfer(name) {
 		return false
 	}

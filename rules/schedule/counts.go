@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"bytes"
 	"strings"
 
 	"github.com/trainvet/trainvet/lint"
@@ -248,9 +249,14 @@ func windowText(w *loop.Window, framework workspace.Accumulation) string {
 
 // constructors calls visit for each call in a file that makes a schedule of the table.
 func constructors(pass *lint.Pass, m *pyscan.Module, visit func(*pyscan.Scope, *syntax.Call, []count)) {
+	renames := aliases(m)
 	for node := range m.Tree.All() {
 		call, ok := node.(*syntax.Call)
-		if !ok || signatures[pyscan.LastPart(pyscan.Path(call.Func))] == nil && !aliased(m, call) {
+		if !ok {
+			continue
+		}
+		_, plain := call.Func.(*syntax.Name)
+		if signatures[pyscan.LastPart(pyscan.Path(call.Func))] == nil && !(plain && renames) {
 			continue
 		}
 		scope := pyscan.ScopeAt(m, call)
@@ -262,11 +268,14 @@ func constructors(pass *lint.Pass, m *pyscan.Module, visit func(*pyscan.Scope, *
 	}
 }
 
-// aliased reports whether a file gives schedules other names: from transformers import get_scheduler as make.
-func aliased(m *pyscan.Module, call *syntax.Call) bool {
-	_, plain := call.Func.(*syntax.Name)
-	text := string(m.File.Text)
-	return plain && (strings.Contains(text, "_schedule_with_warmup as ") || strings.Contains(text, "LR as ") || strings.Contains(text, "get_scheduler as "))
+// aliases reports whether a file gives schedules other names: from transformers import get_scheduler as make.
+func aliases(m *pyscan.Module) bool {
+	for _, word := range []string{"_schedule_with_warmup as ", "LR as ", "get_scheduler as "} {
+		if bytes.Contains(m.File.Text, []byte(word)) {
+			return true
+		}
+	}
+	return false
 }
 
 // unitOf is the unit of a step count in a loop. Where the loop around a window goes through the loader, a batch of the loader
