@@ -5,8 +5,13 @@ package nearest
 // added, or two neighbours exchanged), or a third of the word's length where that is more; never more than half of it.
 // Upper and lower case, '-' and '_' are alike. Of equally close words the first counts.
 func Of(word string, words []string) string {
+	length := len([]rune(word))
+	return Within(word, words, min(max(2, length/3), length/2))
+}
+
+// Within is Of for at most limit slips.
+func Within(word string, words []string, limit int) string {
 	given := plain(word)
-	limit := min(max(2, len(given)/3), len(given)/2)
 	best := ""
 	for _, candidate := range words {
 		other := plain(candidate)

@@ -1,0 +1,306 @@
+package dialect
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/trainvet/trainvet/lint/nearest"
+)
+
+//go:embed keys/*.json
+var keyFiles embed.FS
+
+// Unknown says what a framework does with a key that it does not know.
+type Unknown string
+
+// What becomes of unknown keys.
+const (
+	Accepted Unknown = "open"     // somebody may read it: scripts add keys of their own, or it is passed on
+	Ignored  Unknown = "ignored"  // dropped without a word
+	Rejected Unknown = "rejected" // the loader raises
+)
+
+// Key is what is known of one key. Unless said otherwise, strings are "" and lists nil where nothing is known.
+type Key struct {
+	Path    string `json:"-"` // dotted; "*" stands for any one key
+	Type    string // int, float, bool, str, list, mapping, null or any; several are joined by "|"
+	Default any    // as encoding/json gives it; nil: none, or not known
+	Choices []any  // strings, float64 or bool: the only values
+	Fold    bool   // choices are compared without regard to case
+	Others  bool   // more values than the choices are taken: names of classes
+	Min     *float64
+	Max     *float64
+	Above   *float64 // the value must be greater
+	// Required: the framework raises where the section stands without this key.
+	Required bool
+	Alias    []string // other last parts of the path that name the same
+	Stages   []int    // of ZeRO, in which the key has an effect; nil: all
+	Auto     []string // who fills in "auto": "transformers", "accelerate"
+
+	Deprecated  bool
+	Removed     string // the release that no longer takes it; "true" where the key raises
+	Replacement string // dotted path; may name two, joined by " or "
+	Dropped     bool   // deprecated, and no longer handed on to its replacement
+	Of          string // the framework on top that adds the key
+}
+
+// Is reports whether the type of the key may be the named one. A key of any or of no known type may be everything.
+func (k *Key) Is(kind string) bool {
+	return k.Open() || slices.Contains(strings.Split(k.Type, "|"), kind)
+}
+
+// Open reports whether nothing is known of the type.
+func (k *Key) Open() bool { return k.Type == "" || k.Type == "any" }
+
+// Name is the last part of the path.
+func (k *Key) Name() string { return k.Path[strings.LastIndexByte(k.Path, '.')+1:] }
+
+// KeySection is what is known of a mapping of a dialect.
+type KeySection struct {
+	Unknown Unknown
+	Coerced bool // values are converted as pydantic does it: "4" and 4.0 are the number 4, "yes" is true
+}
+
+// KeyTable are the known keys of a dialect.
+type KeyTable struct {
+	Version string // the release that was read for it, as "DeepSpeed 0.19.6"
+
+	keys         map[string]*Key
+	sections     map[string]KeySection
+	also         map[string]bool
+	constructors map[string]map[string]map[string]*Key
+	below        map[string][]string // names of keys by section, sorted
+}
+
+// Keys is the table of a dialect; nil where the keys are not known.
+func Keys(d *Dialect) *KeyTable {
+	if load := keyTables[d.Name]; load != nil {
+		return load()
+	}
+	return nil
+}
+
+var keyTables = tablesOf("deepspeed", "hf-training-args", "llamafactory", "axolotl", "accelerate", "gpt-neox", "torchtitan-toml", "litgpt",
+	"llm-foundry", "nanotron", "mindspeed-fsdp2-yaml", "lingua")
+
+func tablesOf(names ...string) map[string]func() *KeyTable {
+	tables := map[string]func() *KeyTable{}
+	for _, name := range names {
+		tables[name] = sync.OnceValue(func() *KeyTable {
+			table, err := readKeys(name)
+			if err != nil {
+				panic(err) // of a file in the program itself; a test reads all of them
+			}
+			return table
+		})
+	}
+	return tables
+}
+
+func readKeys(name string) (*KeyTable, error) {
+	text, err := keyFiles.ReadFile("keys/" + name + ".json")
+	if err != nil {
+		return nil, err
+	}
+	var file struct {
+		Version, Extends string
+		Also             []string
+		Sections         map[string]KeySection
+		Keys             map[string]*Key
+		Constructors     map[string]map[string]map[string]*Key
+	}
+	if err := json.Unmarshal(text, &file); err != nil {
+		return nil, fmt.Errorf("keys of %s: %w", name, err)
+	}
+	t := &KeyTable{Version: file.Version, keys: file.Keys, sections: file.Sections, constructors: file.Constructors, also: map[string]bool{}, below: map[string][]string{}}
+	for _, word := range file.Also {
+		t.also[word] = true
+	}
+	if file.Extends != "" {
+		base, err := readKeys(file.Extends)
+		if err != nil {
+			return nil, err
+		}
+		for path, key := range base.keys {
+			if t.keys[path] == nil && key.Of == "" {
+				t.keys[path] = key
+			}
+		}
+		for path, section := range base.sections {
+			if _, own := t.sections[path]; !own {
+				t.sections[path] = section
+			}
+		}
+	}
+	for path, key := range t.keys {
+		key.Path = path
+		section, last := splitPath(path)
+		t.below[section] = append(t.below[section], last)
+	}
+	for _, names := range t.below {
+		slices.Sort(names)
+	}
+	for section, types := range t.constructors {
+		for _, params := range types {
+			for last, key := range params {
+				key.Path = section + ".params." + last
+			}
+		}
+	}
+	return t, nil
+}
+
+func splitPath(path string) (section, last string) {
+	if i := strings.LastIndexByte(path, '.'); i >= 0 {
+		return path[:i], path[i+1:]
+	}
+	return "", path
+}
+
+// Lookup is the key at a dotted path, by its name or an alias; nil where it is not known.
+func (t *KeyTable) Lookup(path string) *Key {
+	if key := t.keys[path]; key != nil {
+		return key
+	}
+	section, last := splitPath(path)
+	spelled, known := t.section(section)
+	if !known {
+		return nil
+	}
+	if key := t.keys[joinPath(spelled, last)]; key != nil {
+		return key
+	}
+	if key := t.keys[joinPath(spelled, "*")]; key != nil {
+		return key
+	}
+	for _, name := range t.below[spelled] {
+		if key := t.keys[joinPath(spelled, name)]; slices.Contains(key.Alias, last) {
+			return key
+		}
+	}
+	return nil
+}
+
+// Section is what is known of the mapping at a dotted path; "" is the whole file. False: nothing is.
+func (t *KeyTable) Section(path string) (KeySection, bool) {
+	spelled, known := t.section(path)
+	return t.sections[spelled], known
+}
+
+// section is the path under which a section stands in the table: with "*" for names of the user, and without aliases.
+func (t *KeyTable) section(path string) (string, bool) {
+	if _, known := t.sections[path]; known {
+		return path, true
+	}
+	if path == "" {
+		return "", false
+	}
+	outer, last := splitPath(path)
+	outer, known := t.section(outer)
+	if !known {
+		return "", false
+	}
+	for _, candidate := range []string{last, "*"} {
+		if _, known := t.sections[joinPath(outer, candidate)]; known {
+			return joinPath(outer, candidate), true
+		}
+	}
+	for _, name := range t.below[outer] {
+		if _, known := t.sections[joinPath(outer, name)]; known && slices.Contains(t.keys[joinPath(outer, name)].Alias, last) {
+			return joinPath(outer, name), true
+		}
+	}
+	return "", false
+}
+
+func joinPath(section, last string) string {
+	if section == "" {
+		return last
+	}
+	return section + "." + last
+}
+
+// Names are the keys of a section, sorted; those that were removed are left out.
+func (t *KeyTable) Names(section string) []string {
+	spelled, _ := t.section(section)
+	var names []string
+	for _, name := range t.below[spelled] {
+		if name != "*" && t.keys[joinPath(spelled, name)].Removed == "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Elsewhere reports whether programs on top of the framework are known to have a key of this name.
+func (t *KeyTable) Elsewhere(name string) bool { return t.also[name] }
+
+// Paths are the dotted paths at which a key of this name stands, sorted.
+func (t *KeyTable) Paths(name string) []string {
+	var paths []string
+	for path, key := range t.keys {
+		if _, last := splitPath(path); (last == name || slices.Contains(key.Alias, name)) && !strings.Contains(path, "*") && key.Removed == "" {
+			paths = append(paths, path)
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+// Params are the keys that may stand under `SECTION.params` for a type that is built with them, such as the section optimizer
+// and the type AdamW; types are compared without regard to case. Nil where the type is not known.
+func (t *KeyTable) Params(section, kind string) map[string]*Key {
+	for name, params := range t.constructors[section] {
+		if strings.EqualFold(name, kind) {
+			return params
+		}
+	}
+	return nil
+}
+
+// Nearest is the key of a section that a misspelt one most likely means; "" where none is close. It also knows words that were
+// left out or added: activation_checkpoint is activation_checkpointing, lr_scheduler is scheduler.
+func (t *KeyTable) Nearest(section, word string) string {
+	names := t.Names(section)
+	if name := nearest.Of(word, names); name != "" {
+		return name
+	}
+	return kin(word, names)
+}
+
+// kin is the one name that holds the word, or is held by it, with only little around it.
+func kin(word string, names []string) string {
+	word = strings.ToLower(word)
+	best := ""
+	for _, name := range names {
+		short, long := word, strings.ToLower(name)
+		if len(short) > len(long) {
+			short, long = long, short
+		}
+		if len(short) < 6 || len(long) > 2*len(short) || !strings.HasPrefix(long, short) && !strings.HasSuffix(long, "_"+short) {
+			continue
+		}
+		if best != "" {
+			return "" // several could be meant
+		}
+		best = name
+	}
+	return best
+}
+
+// Slip is the key of a section of which a word is a slip of the pen: one letter wrong, missing, added or exchanged with its
+// neighbour, two in long words. It is stricter than Nearest: it tells a misspelt key where keys of others may stand too.
+func (t *KeyTable) Slip(section, word string) string {
+	allowed := 1
+	if len(word) >= 12 {
+		allowed = 2
+	}
+	if len(word) < 5 {
+		return ""
+	}
+	return nearest.Within(word, t.Names(section), allowed)
+}
