@@ -23,7 +23,7 @@ var DeepSpeed = &Dialect{
 		}
 		optimizer := d.mapping("optimizer") && d.has("optimizer.type")
 		return d.has("train_micro_batch_size_per_gpu") || d.has("fp16.enabled") || d.has("bf16.enabled") ||
-			d.has("train_batch_size") && optimizer ||
+			d.has("train_batch_size") && (optimizer || d.count(deepspeedOnly...) > 0) ||
 			d.count("steps_per_print", "wall_clock_breakdown", "zero_allow_untested_optimizer", "zero_force_ds_cpu_optimizer",
 				"flops_profiler", "comms_logger", "activation_checkpointing", "communication_data_type", "prescale_gradients",
 				"compression_training", "data_efficiency", "aio") >= 2
@@ -48,6 +48,30 @@ var DeepSpeed = &Dialect{
 	},
 	before: deepspeedBefore,
 	after:  deepspeedAfter,
+}
+
+// deepspeedOnly are keys of the top level that nobody else has beside train_batch_size.
+var deepspeedOnly = []string{
+	"steps_per_print", "wall_clock_breakdown", "zero_allow_untested_optimizer", "zero_force_ds_cpu_optimizer", "flops_profiler", "comms_logger",
+	"activation_checkpointing", "communication_data_type", "prescale_gradients", "compression_training", "data_efficiency", "aio", "gradient_predivide_factor",
+	"gradient_allreduce_op", "csv_monitor", "hybrid_engine", "torch_autocast", "data_types", "progressive_layer_drop", "elasticity", "dump_state",
+}
+
+// NamedDeepSpeed is for a file that content alone does not tell: a JSON file with a name that people give to DeepSpeed's configs,
+// and with keys of its top level alone, or hardly any other.
+func NamedDeepSpeed(name string, tree *configs.Tree) bool {
+	base := strings.ToLower(name[strings.LastIndexByte(name, '/')+1:])
+	if tree == nil || tree.Format != configs.JSON || tree.Root == nil || tree.Root.Kind != configs.Mapping || !strings.HasSuffix(base, ".json") ||
+		!strings.HasPrefix(base, "ds_config") && !strings.HasPrefix(base, "deepspeed_config") && !strings.HasPrefix(base, "dsconfig") {
+		return false
+	}
+	known := 0
+	for i := range tree.Root.Items {
+		if Keys(DeepSpeed).Lookup(tree.Root.Items[i].Key) != nil {
+			known++
+		}
+	}
+	return known > 0 && 3*known >= len(tree.Root.Items)
 }
 
 var deepspeedOptimizers = map[string]string{
@@ -161,8 +185,11 @@ func deepspeedStage(r *reader) (stage int, known bool) {
 		n, ok := toNumber(text)
 		return int(n), ok && n >= 0 && n <= 3
 	}
-	n, ok := v.Int()
-	if !ok || n < 0 || n > 3 {
+	if on, ok := v.Bool(); ok { // pydantic takes it for a number
+		return map[bool]int{true: 1}[on], true
+	}
+	n, ok := v.Number()
+	if !ok || n < 0 || n > 3 || n != float64(int(n)) {
 		r.fault(f, "is "+v.String()+", wanted a stage from 0 to 3")
 		return 0, false
 	}

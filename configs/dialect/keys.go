@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/trainvet/trainvet/configs"
 	"github.com/trainvet/trainvet/lint/nearest"
 )
 
@@ -19,9 +20,10 @@ type Unknown string
 
 // What becomes of unknown keys.
 const (
-	Accepted Unknown = "open"     // somebody may read it: scripts add keys of their own, or it is passed on
-	Ignored  Unknown = "ignored"  // dropped without a word
-	Rejected Unknown = "rejected" // the loader raises
+	Mixed    Unknown = "unchecked" // several classes read the section, each with keys of its own
+	Accepted Unknown = "open"      // somebody may read it: scripts and other releases have keys of their own, or it is passed on
+	Ignored  Unknown = "ignored"   // dropped without a word
+	Rejected Unknown = "rejected"  // the loader raises
 )
 
 // Key is what is known of one key. Unless said otherwise, strings are "" and lists nil where nothing is known.
@@ -44,6 +46,7 @@ type Key struct {
 	Deprecated  bool
 	Removed     string // the release that no longer takes it; "true" where the key raises
 	Replacement string // dotted path; may name two, joined by " or "
+	Renamed     bool   // the replacement takes the same values
 	Dropped     bool   // deprecated, and no longer handed on to its replacement
 	Of          string // the framework on top that adds the key
 }
@@ -266,7 +269,8 @@ func (t *KeyTable) Params(section, kind string) map[string]*Key {
 // left out or added: activation_checkpoint is activation_checkpointing, lr_scheduler is scheduler.
 func (t *KeyTable) Nearest(section, word string) string {
 	names := t.Names(section)
-	if name := nearest.Of(word, names); name != "" {
+	length := len([]rune(word))
+	if name := nearest.Within(word, names, min(max(2, length/5), max(1, length/3))); name != "" {
 		return name
 	}
 	return kin(word, names)
@@ -303,4 +307,15 @@ func (t *KeyTable) Slip(section, word string) string {
 		return ""
 	}
 	return nearest.Within(word, t.Names(section), allowed)
+}
+
+// LoaderOf is who reads the scalars of a tree in this dialect.
+func (d *Dialect) LoaderOf(tree *configs.Tree) configs.Loader { return d.loaderOf(tree) }
+
+// Spelled is the key of the dialect that an entry of a tree stands for: flags and some dialects take `-` for `_`.
+func (d *Dialect) Spelled(tree *configs.Tree, key string) string {
+	if d.dashes || tree.Format == configs.Flags {
+		return fold(key)
+	}
+	return key
 }

@@ -18,7 +18,7 @@ func TestKeyTables(t *testing.T) {
 			t.Errorf("%s does not say what becomes of unknown keys", name)
 		}
 		for path, section := range table.sections {
-			if !slices.Contains([]Unknown{Accepted, Ignored, Rejected}, section.Unknown) {
+			if !slices.Contains([]Unknown{Mixed, Accepted, Ignored, Rejected}, section.Unknown) {
 				t.Errorf("%s: section %q: unknown %q", name, path, section.Unknown)
 			}
 		}

@@ -75,6 +75,9 @@ func (v *View) documents(name string) [][]*Part {
 	var documents [][]*Part
 	for _, tree := range v.Trees(name) {
 		d := dialect.Of(tree)
+		if d == nil && dialect.NamedDeepSpeed(name, tree) {
+			d = dialect.DeepSpeed
+		}
 		if d == nil {
 			continue
 		}

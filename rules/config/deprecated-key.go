@@ -1,0 +1,108 @@
+package config
+
+import (
+	_ "embed"
+	"strings"
+
+	"github.com/trainvet/trainvet/configs/dialect"
+	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/lint/workspace"
+)
+
+//go:embed deprecated-key.md
+var docDeprecatedKey string
+
+// DeprecatedKey reports keys that have a successor, or that newer releases no longer take.
+var DeprecatedKey = &lint.Rule{
+	Name:     "deprecated-key",
+	Family:   "config",
+	Since:    "0.1",
+	Doc:      docDeprecatedKey,
+	Severity: lint.Warning,
+	Fix:      lint.SometimesFix,
+	Mentions: named,
+	Part: func(pass *lint.Pass, part *workspace.Part) {
+		for s := range settings(part) {
+			switch {
+			case s.key == nil || s.key.Renamed && bothWritten(s):
+			case s.key.Removed != "":
+				checkRemoved(pass, s)
+			case s.key.Deprecated:
+				checkDeprecated(pass, s)
+			case s.path() == "zero_optimization" && part.Dialect == dialect.DeepSpeed:
+				checkOldZero(pass, s)
+			}
+		}
+	},
+}
+
+// bothWritten: the framework refuses, or ignores, an old key beside its successor, which conflicting-keys reports.
+func bothWritten(s *setting) bool {
+	section, name := cutPath(s.key.Replacement)
+	return section == s.section && s.within.Item(name) != nil
+}
+
+func cutPath(path string) (section, name string) {
+	if i := strings.LastIndexByte(path, '.'); i >= 0 {
+		return path[:i], path[i+1:]
+	}
+	return "", path
+}
+
+// checkRemoved: which release will read the file is not known, so that a key which was taken without a word until the last
+// major release is told as advice.
+func checkRemoved(pass *lint.Pass, s *setting) {
+	version := strings.Fields(s.table.Version)[0]
+	d := pass.Reportf(s.item().KeyAt, "%s is gone since %s %s, which stops at keys that it does not know%s", s.name, owner(version), s.key.Removed, instead(s.key))
+	if !s.key.Deprecated || fromFlags(s.part) {
+		d.As(lint.Info)
+	}
+	repair(pass, d, s)
+}
+
+// owner: programs on top of the Trainer take its keys.
+func owner(version string) string {
+	if version == "LLaMA-Factory" {
+		return "transformers"
+	}
+	return version
+}
+
+func checkDeprecated(pass *lint.Pass, s *setting) {
+	if s.key.Dropped {
+		pass.Reportf(s.item().KeyAt, "%s has no effect any more: %s takes it, and does nothing%s", s.name, framework(s.part.Dialect), instead(s.key))
+		return
+	}
+	d := pass.Reportf(s.item().KeyAt, "%s is deprecated%s", s.name, instead(s.key))
+	if s.part.Dialect != dialect.DeepSpeed {
+		d.As(lint.Info) // it still works, and which release will be used is not known
+	}
+	repair(pass, d, s)
+}
+
+func instead(key *dialect.Key) string {
+	if key.Replacement == "" {
+		return ""
+	}
+	return "; write " + key.Replacement
+}
+
+func repair(pass *lint.Pass, d *lint.Diagnostic, s *setting) {
+	if section, name := cutPath(s.key.Replacement); s.key.Renamed && section == s.section {
+		rename(pass, d, s.item(), s.name, name, lint.Safe)
+	}
+}
+
+// checkOldZero: before it had stages, ZeRO was on or off.
+func checkOldZero(pass *lint.Pass, s *setting) {
+	node := s.item().Value
+	v, _ := value(s.part, node)
+	on, ok := v.Bool()
+	if !ok {
+		return
+	}
+	d := pass.Reportf(s.item().KeyAt, "zero_optimization is a switch in the oldest form; DeepSpeed reads it as stage %d", map[bool]int{true: 1}[on])
+	if text, known := map[bool]string{true: `{"stage": 1}`, false: `{"stage": 0}`}[on]; known {
+		d.Suggest("write the stage", lint.Safe, lint.Edit{At: node.At, Text: text})
+	}
+}

@@ -1,0 +1,85 @@
+package config
+
+import (
+	_ "embed"
+	"fmt"
+
+	"github.com/trainvet/trainvet/configs"
+	"github.com/trainvet/trainvet/configs/dialect"
+	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/lint/source"
+	"github.com/trainvet/trainvet/lint/workspace"
+)
+
+//go:embed invalid-value.md
+var docInvalidValue string
+
+// InvalidValue reports values that the framework refuses: of another type, out of range, or none of the words it knows.
+var InvalidValue = &lint.Rule{
+	Name:     "invalid-value",
+	Family:   "config",
+	Since:    "0.1",
+	Doc:      docInvalidValue,
+	Severity: lint.Error,
+	Fix:      lint.SometimesFix,
+	Mentions: named,
+	Part: func(pass *lint.Pass, part *workspace.Part) {
+		told := map[source.Place]bool{}
+		for s := range settings(part) {
+			fault := faultOf(s)
+			if fault == nil {
+				fault = ruleOfFramework(s)
+			}
+			if fault == nil {
+				continue
+			}
+			at := s.item().Value.At
+			if at.Span.Len() == 0 {
+				at = s.item().KeyAt
+			}
+			told[at] = true
+			d := pass.Reportf(at, "%s %s", s.path(), fault.message).As(fault.severity)
+			d.Key = part.Key(s.path())
+			if fault.instead != "" {
+				d.Suggest(fmt.Sprintf("write %s", fault.instead), lint.Unsafe, lint.Edit{At: s.item().Value.At, Text: fault.instead})
+			}
+		}
+		for _, fault := range part.Faults {
+			if fault.At.Path == part.Path && !told[fault.At] && fault.Key != "" && !part.Tree.Template && !readsAsNumber(part, fault.At) && !judged(part, fault.Key) {
+				d := pass.Reportf(fault.At, "%s %s", fault.Key, fault.Message)
+				if fromFlags(part) {
+					d.As(lint.Warning) // a program of its own may have a flag of this name
+				}
+			}
+		}
+	},
+}
+
+// readsAsNumber: a plain scalar that looks like a number, and that the loader takes for text: scalar-read-as-other-type tells
+// how that comes.
+func readsAsNumber(part *workspace.Part, at source.Place) bool {
+	node := nodeAt(part.Tree.Root, at)
+	return node != nil && node.Style == configs.Plain && part.Tree.Format == configs.YAML && almostNumeric(node.Raw)
+}
+
+func nodeAt(node *configs.Node, at source.Place) *configs.Node {
+	if node == nil || node.At == at {
+		return node
+	}
+	for i := range node.Items {
+		if found := nodeAt(node.Items[i].Value, at); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// judged: the table says more of the key than the plan does, which takes no text for a number where pydantic would.
+func judged(part *workspace.Part, path string) bool {
+	table := dialect.Keys(part.Dialect)
+	if table == nil || fromFlags(part) {
+		return false
+	}
+	key := table.Lookup(part.Dialect.Spelled(part.Tree, path))
+	return key != nil && !key.Open()
+}

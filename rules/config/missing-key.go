@@ -1,0 +1,203 @@
+package config
+
+import (
+	_ "embed"
+	"strings"
+
+	"github.com/trainvet/trainvet/configs"
+	"github.com/trainvet/trainvet/configs/dialect"
+	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/lint/source"
+	"github.com/trainvet/trainvet/lint/workspace"
+)
+
+//go:embed missing-key.md
+var docMissingKey string
+
+// MissingKey reports settings that need another one beside them, which is not there.
+var MissingKey = &lint.Rule{
+	Name:     "missing-key",
+	Family:   "config",
+	Since:    "0.1",
+	Doc:      docMissingKey,
+	Severity: lint.Error,
+	Mentions: named,
+	Part: func(pass *lint.Pass, part *workspace.Part) {
+		root := part.Tree.Root
+		if root == nil || root.Open || part.Tree.Template {
+			return
+		}
+		switch part.Dialect {
+		case dialect.DeepSpeed:
+			for _, check := range []func(*lint.Pass, *workspace.Part){needsBatch, needsEnabled, needsScheduler, needsPath, needsElastic, needsGroups, needsPartition} {
+				check(pass, part)
+			}
+		case dialect.Axolotl:
+			needsRate(pass, part)
+		}
+	},
+	Run: needsMicroBatch,
+}
+
+// lacks reports whether a mapping is known not to hold a key.
+func lacks(node *configs.Node, key string) bool {
+	return node != nil && node.Kind == configs.Mapping && !node.Open && node.Item(key) == nil
+}
+
+// needsBatch: one of the two sizes is needed, unless a program writes the config's rest.
+func needsBatch(pass *lint.Pass, part *workspace.Part) {
+	root := part.Tree.Root
+	steps := root.Item("gradient_accumulation_steps")
+	if part.Section != "" || steps == nil || root.Item("train_batch_size") != nil || root.Item("train_micro_batch_size_per_gpu") != nil || root.Item("elasticity") != nil {
+		return
+	}
+	if v, ok := value(part, steps.Value); !ok || isAuto(v) || len(root.Items) > 2 {
+		return // its program sets the rest, as many do
+	}
+	pass.Reportf(steps.KeyAt, "gradient_accumulation_steps alone says no batch size: DeepSpeed needs train_batch_size or train_micro_batch_size_per_gpu, and refuses the config")
+}
+
+// needsEnabled: sections that DeepSpeed reads the switch of without looking whether it is there.
+func needsEnabled(pass *lint.Pass, part *workspace.Part) {
+	for _, name := range []string{"amp", "progressive_layer_drop", "curriculum_learning"} {
+		if item := part.Tree.Root.Item(name); item != nil && lacks(item.Value, "enabled") {
+			pass.Reportf(item.KeyAt, "%s has no key enabled: DeepSpeed stops with a KeyError when it loads the config", name)
+		}
+	}
+}
+
+func needsScheduler(pass *lint.Pass, part *workspace.Part) {
+	for _, owner := range []string{"scheduler", "optimizer"} {
+		item := part.Tree.Root.Item(owner)
+		if item == nil || item.Value == nil || item.Value.Kind != configs.Mapping || item.Value.Open {
+			continue
+		}
+		kind := item.Value.Item("type")
+		params := item.Value.Item("params")
+		switch {
+		case kind == nil:
+			if params != nil {
+				pass.Reportf(item.KeyAt, "%s has params and no type: DeepSpeed builds none of its own, and uses the one of the program or nothing", owner).As(lint.Warning)
+			}
+			continue
+		case params == nil:
+			if owner == "scheduler" {
+				pass.Reportf(item.KeyAt, "scheduler has a type and no params: DeepSpeed stops with a TypeError when the engine starts")
+			}
+			continue
+		}
+		required := dialect.Keys(part.Dialect).Params(owner, textAt(part, owner, "type"))
+		for _, name := range sortedNames(required) {
+			if required[name].Required && lacks(params.Value, name) {
+				d := pass.Reportf(params.KeyAt, "%s.params has no %s, which %s needs: it stops with a TypeError when the engine starts", owner, name, kind.Value.Raw)
+				if name == "total_num_steps" {
+					d.Help(`write the number of optimizer steps of the run, or "auto" where the Trainer of transformers loads the file`)
+				}
+			}
+		}
+	}
+}
+
+// needsPath: a device for offloaded tensors needs a place on it.
+func needsPath(pass *lint.Pass, part *workspace.Part) {
+	for _, section := range []string{"offload_optimizer", "offload_param"} {
+		node := part.Tree.Root.Get("zero_optimization", section)
+		if textAt(part, "zero_optimization", section, "device") != "nvme" {
+			continue
+		}
+		if where := node.Get("nvme_path"); lacks(node, "nvme_path") || where != nil && isNull(part, where) {
+			pass.Reportf(valueAt(node.Item("device")), "%s goes to nvme, and no nvme_path says where: DeepSpeed loads the config, and stops when the engine starts", section)
+		}
+	}
+}
+
+func needsElastic(pass *lint.Pass, part *workspace.Part) {
+	item := part.Tree.Root.Item("elasticity")
+	if on, known := switchAt(part, "elasticity", "enabled"); item == nil || !on || !known {
+		return
+	}
+	for _, name := range []string{"max_train_batch_size", "micro_batch_sizes"} {
+		if lacks(item.Value, name) {
+			pass.Reportf(item.KeyAt, "elasticity is on and has no %s: DeepSpeed refuses the config", name)
+		}
+	}
+}
+
+// needsGroups: a way of compressing that is on needs the groups of modules that it is for.
+func needsGroups(pass *lint.Pass, part *workspace.Part) {
+	for _, name := range []string{"weight_quantization", "activation_quantization", "sparse_pruning", "row_pruning", "head_pruning", "channel_pruning"} {
+		section := part.Tree.Root.Get("compression_training", name)
+		if on, known := switchAt(part, "compression_training", name, "shared_parameters", "enabled"); !on || !known || !lacks(section, "different_groups") {
+			continue
+		}
+		if name == "sparse_pruning" && textAt(part, "compression_training", name, "shared_parameters", "method") == "snip_momentum" {
+			continue
+		}
+		item := part.Tree.Root.Get("compression_training").Item(name)
+		pass.Reportf(item.KeyAt, "%s is on and has no different_groups: DeepSpeed refuses the config", name)
+	}
+}
+
+// needsPartition: the rest of activation_checkpointing builds on partitioned activations.
+func needsPartition(pass *lint.Pass, part *workspace.Part) {
+	section := part.Tree.Root.Get("activation_checkpointing")
+	if section == nil || section.Kind != configs.Mapping || section.Open {
+		return
+	}
+	partition, known := switchAt(part, "activation_checkpointing", "partition_activations")
+	for _, name := range []string{"contiguous_memory_optimization", "cpu_checkpointing"} {
+		item := section.Item(name)
+		if !isOn(part, item) || !known || partition {
+			continue
+		}
+		d := pass.Reportf(item.KeyAt, "%s has an effect only together with partition_activations", name).As(lint.Warning)
+		if name == "contiguous_memory_optimization" {
+			d.Message += ": without, DeepSpeed stops at the first checkpoint"
+		}
+	}
+	if item := section.Item("contiguous_memory_optimization"); isOn(part, item) && partition && lacks(section, "number_checkpoints") {
+		pass.Reportf(item.KeyAt, "contiguous_memory_optimization needs number_checkpoints, the number of checkpointed layers: DeepSpeed stops at the first checkpoint").As(lint.Warning)
+	}
+}
+
+func needsRate(pass *lint.Pass, part *workspace.Part) {
+	root := part.Tree.Root
+	if base := root.Item("base_model"); base != nil && lacks(root, "learning_rate") && root.Item("datasets") != nil && root.Item("num_epochs") != nil && root.Item("micro_batch_size") != nil {
+		pass.Reportf(base.KeyAt, "there is no learning_rate, which axolotl has no default for: it refuses the settings")
+	}
+}
+
+// needsMicroBatch: accelerate and the Trainer multiply by the micro-batch of a DeepSpeed config, "auto" or not.
+func needsMicroBatch(pass *lint.Pass, run *workspace.Run) {
+	for _, part := range run.Parts {
+		if part.Dialect != dialect.DeepSpeed || part.Section != "" || !lacks(part.Tree.Root, "train_micro_batch_size_per_gpu") || part.Tree.Template {
+			continue
+		}
+		name, at := integration(run, part)
+		if name == "" {
+			continue
+		}
+		place := part.Tree.Root.At
+		if first := part.Tree.Root.Items; len(first) > 0 {
+			place = first[0].KeyAt
+		}
+		d := pass.Reportf(place, `there is no train_micro_batch_size_per_gpu, which %s multiplies by: it stops with a TypeError; "auto" is enough`, name)
+		d.Key = "train_micro_batch_size_per_gpu"
+		d.Note(at, "it reads the file")
+	}
+}
+
+// integration is the library that reads a DeepSpeed config for a run, and the place where it is told to.
+func integration(run *workspace.Run, part *workspace.Part) (string, source.Place) {
+	for _, other := range run.Parts {
+		if other.Dialect != dialect.Accelerate {
+			continue
+		}
+		for _, reference := range other.Dialect.References(other.Tree) {
+			if strings.HasSuffix(part.Path, strings.TrimPrefix(reference.File, "./")) {
+				return "accelerate", reference.At
+			}
+		}
+	}
+	return "", source.Place{}
+}

@@ -1,0 +1,123 @@
+package config
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"github.com/trainvet/trainvet/configs/dialect"
+	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/lint/workspace"
+)
+
+//go:embed unknown-key.md
+var docUnknownKey string
+
+// UnknownKey reports keys that the framework does not know.
+var UnknownKey = &lint.Rule{
+	Name:     "unknown-key",
+	Family:   "config",
+	Since:    "0.1",
+	Doc:      docUnknownKey,
+	Severity: lint.Error,
+	Fix:      lint.SometimesFix,
+	Mentions: named,
+	Part: func(pass *lint.Pass, part *workspace.Part) {
+		if fromFlags(part) {
+			return
+		}
+		for s := range settings(part) {
+			if s.key == nil && home(s) == "" {
+				checkUnknown(pass, s)
+			}
+		}
+	},
+}
+
+func checkUnknown(pass *lint.Pass, s *setting) {
+	near, policy := s.table.Nearest(s.section, s.name), s.policy.Unknown
+	if policy == dialect.Rejected && widened(s.part) {
+		policy = dialect.Accepted
+	}
+	if params := constructorParams(s); params != nil {
+		policy, near = dialect.Rejected, nearestParam(s.name, params)
+	}
+	if policy == dialect.Mixed {
+		return
+	}
+	if policy == dialect.Accepted || policy == dialect.Ignored && remark(s.name) {
+		// Others may read it: only what is all but a known key is a mistake.
+		if near = s.table.Slip(s.section, s.name); near == "" || s.table.Elsewhere(s.name) || policy == dialect.Ignored {
+			return
+		}
+	}
+	if near != "" && s.within.Item(near) != nil {
+		if near = ""; policy == dialect.Accepted {
+			return
+		}
+	}
+	d := pass.Reportf(s.item().KeyAt, "%s is no key of %s%s%s", s.name, place(s), effect(s.part.Dialect, policy), meant(near))
+	if policy == dialect.Ignored && near == "" && (s.section != "" || s.part.Dialect != dialect.DeepSpeed) {
+		d.As(lint.Warning) // it may be the program's own
+	}
+	if near != "" {
+		rename(pass, d, s.item(), s.name, near, lint.Unsafe)
+	}
+}
+
+// place says where a key stands that is not known there.
+func place(s *setting) string {
+	if s.section == "" {
+		return framework(s.part.Dialect)
+	}
+	return s.section
+}
+
+// effect says what the framework does with a key that it does not know.
+func effect(d *dialect.Dialect, policy dialect.Unknown) string {
+	switch policy {
+	case dialect.Rejected:
+		return fmt.Sprintf(": %s refuses the settings", framework(d))
+	case dialect.Ignored:
+		return fmt.Sprintf(": %s ignores it without a word", framework(d))
+	}
+	return ""
+}
+
+func meant(near string) string {
+	if near == "" {
+		return ""
+	}
+	return fmt.Sprintf("; %s is one", near)
+}
+
+// constructorParams are the keys that the type of an optimizer or scheduler takes; nil where the setting is none of its
+// arguments, or they are not known.
+func constructorParams(s *setting) map[string]*dialect.Key {
+	owner, ok := strings.CutSuffix(s.section, ".params")
+	if !ok || s.part.Dialect != dialect.DeepSpeed {
+		return nil
+	}
+	kind := textAt(s.part, owner, "type")
+	if on, known := switchAt(s.part, owner, "params", "torch_adam"); on || !known {
+		return nil // torch's own class takes more
+	}
+	if _, offload := offloadDevice(s.part, "offload_optimizer"); kind == "adagrad" && !offload {
+		return nil // torch.optim.Adagrad
+	}
+	return s.table.Params(owner, kind)
+}
+
+func nearestParam(word string, params map[string]*dialect.Key) string {
+	return nearestOf(word, sortedNames(params))
+}
+
+// widened: with these switches on LLaMA-Factory hands its arguments to another trainer too, which has more of them.
+func widened(part *workspace.Part) bool {
+	for _, name := range []string{"use_mca", "use_megatron_bridge", "use_hyper_parallel", "use_kt"} {
+		if on, known := switchAt(part, name); part.Dialect == dialect.LLaMAFactory && (on || !known) {
+			return true
+		}
+	}
+	return part.Dialect == dialect.LLaMAFactory && part.Tree.Root.Item("tensor_model_parallel_size") != nil // of Megatron
+}

@@ -1,0 +1,36 @@
+package config
+
+import (
+	_ "embed"
+
+	"github.com/trainvet/trainvet/configs/dialect"
+	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/lint/workspace"
+)
+
+//go:embed warmup-ignores-lr.md
+var docWarmupIgnoresLr string
+
+// WarmupIgnoresLr reports DeepSpeed schedules that warm up to a default of their own instead of the optimizer's rate.
+var WarmupIgnoresLr = &lint.Rule{
+	Name:     "warmup-ignores-lr",
+	Family:   "config",
+	Since:    "0.1",
+	Doc:      docWarmupIgnoresLr,
+	Severity: lint.Error,
+	Mentions: []string{"WarmupDecayLR"},
+	Part: func(pass *lint.Pass, part *workspace.Part) {
+		const assumed = 0.001 // of DeepSpeed's WarmupDecayLR
+		params := entry(part, "scheduler.params")
+		if part.Dialect != dialect.DeepSpeed || part.Tree.Template || textAt(part, "scheduler", "type") != "warmupdecaylr" || params == nil || !lacks(params.Value, "warmup_max_lr") {
+			return
+		}
+		rate, known := numberAt(part, "optimizer", "params", "lr")
+		if !known || rate == assumed {
+			return
+		}
+		d := pass.Reportf(params.KeyAt, "scheduler.params has no warmup_max_lr: WarmupDecayLR then rises to %g, whatever the optimizer's lr says (%g)", assumed, rate)
+		d.Note(entry(part, "optimizer.params.lr").KeyAt, "the rate that is not used")
+		d.Help("write warmup_max_lr: %g", rate)
+	},
+}
