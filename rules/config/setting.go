@@ -77,6 +77,9 @@ func walk(part *workspace.Part, table *dialect.KeyTable, node *configs.Node, sec
 		}
 		s := &setting{part: part, table: table, within: node, index: i, section: section, policy: policy, name: part.Dialect.Spelled(part.Tree, item.Key)}
 		s.key = table.Lookup(s.path())
+		if _, isSection := table.Section(s.path()); s.key == nil && isSection {
+			s.key = &dialect.Key{Path: s.path()} // under a name of the user's own
+		}
 		if s.key == nil && section != "" && strings.HasSuffix(section, ".params") {
 			s.key = constructorKey(part, table, section, s.name)
 		}
