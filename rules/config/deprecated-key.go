@@ -27,8 +27,8 @@ var DeprecatedKey = &lint.Rule{
 			case s.key == nil || s.key.Renamed && bothWritten(s):
 			case s.key.Removed != "":
 				checkRemoved(pass, s)
-			case s.key.Deprecated:
-				checkDeprecated(pass, s)
+			case s.key.Deprecated && (part.Dialect == dialect.DeepSpeed || part.Dialect == dialect.Accelerate):
+				checkDeprecated(pass, s) // elsewhere the successor needs the newest major release, which few have
 			case s.path() == "zero_optimization" && part.Dialect == dialect.DeepSpeed:
 				checkOldZero(pass, s)
 			}

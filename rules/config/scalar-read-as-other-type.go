@@ -41,8 +41,11 @@ var ScalarReadAsOtherType = &lint.Rule{
 	},
 }
 
-// throughArgparse: ms-swift turns its file into command-line arguments, of which argparse makes numbers.
+// throughArgparse: ms-swift, and Megatron's tests, turn a file into command-line arguments, of which argparse makes numbers.
 func throughArgparse(part *workspace.Part) bool {
+	if part.Dialect == dialect.Megatron && part.Tree.Root.Item("MODEL_ARGS") != nil {
+		return true
+	}
 	if part.Dialect != dialect.HFTrainingArguments {
 		return false
 	}
@@ -83,6 +86,9 @@ func checkScalars(pass *lint.Pass, part *workspace.Part, node *configs.Node, key
 	case isText && looksNumeric(node.Raw) && (known == nil || known.Is("float") || known.Is("int")):
 		number := dotted(node.Raw)
 		d := pass.Reportf(node.At, "%s: %s is read as text, not as a number: PyYAML wants a point and a sign in the exponent", key, text)
+		if part.Dialect == dialect.MindSpeedFSDP2 {
+			d.As(lint.Info) // its own examples are written so: it seems to make numbers of them
+		}
 		d.Suggest(fmt.Sprintf("write %s", number), lint.Safe, lint.Edit{At: node.At, Text: number})
 	case v.Kind() == constant.Bool && isWord(node.Raw) && known != nil && !known.Open() && !known.Is("bool") && known.Is("str"):
 		d := pass.Reportf(node.At, "%s: %s without quotes is read as the truth value %s, not as text", key, node.Raw, v)

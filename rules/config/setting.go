@@ -58,9 +58,19 @@ func settings(part *workspace.Part) iter.Seq[*setting] {
 		if job := root.Get("parameters"); part.Dialect.Name == "llm-foundry" && job != nil && job.Kind == configs.Mapping {
 			root = job // of a job file
 		}
-		walk(part, table, root, "", 0, yield)
+		if !walk(part, table, root, "", 0, yield) || part.Dialect != dialect.GPTNeoX {
+			return
+		}
+		for _, section := range handedOn {
+			if item := entry(part, section); item != nil && item.Value != nil && item.Value.Kind == configs.Mapping && !walk(part, dialect.Keys(dialect.DeepSpeed), item.Value, section, 1, yield) {
+				return
+			}
+		}
 	}
 }
+
+// handedOn are sections that GPT-NeoX gives to DeepSpeed as they are.
+var handedOn = []string{"zero_optimization", "fp16", "bf16", "optimizer", "activation_checkpointing", "comms_logger", "flops_profiler", "data_types", "tensorboard", "wandb", "csv_monitor", "checkpoint"}
 
 // maxSections bounds how deep sections stand in each other.
 const maxSections = 12
@@ -69,6 +79,9 @@ func walk(part *workspace.Part, table *dialect.KeyTable, node *configs.Node, sec
 	policy, known := table.Section(section)
 	if !known || depth > maxSections {
 		return true
+	}
+	if part.Dialect == dialect.GPTNeoX && section != "" {
+		policy.Unknown = dialect.Accepted // its own release of DeepSpeed takes more
 	}
 	for i := range node.Items {
 		item := &node.Items[i]
