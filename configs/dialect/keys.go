@@ -276,24 +276,25 @@ func (t *KeyTable) Nearest(section, word string) string {
 	return kin(word, names)
 }
 
-// kin is the one name that holds the word, or is held by it, with only little around it.
+// kin is the one name that begins with the word, or else ends in it, with only little more; or the other way round.
 func kin(word string, names []string) string {
 	word = strings.ToLower(word)
-	best := ""
-	for _, name := range names {
-		short, long := word, strings.ToLower(name)
-		if len(short) > len(long) {
-			short, long = long, short
+	for _, fits := range []func(long, short string) bool{strings.HasPrefix, func(long, short string) bool { return strings.HasSuffix(long, "_"+short) }} {
+		var found []string
+		for _, name := range names {
+			short, long := word, strings.ToLower(name)
+			if len(short) > len(long) {
+				short, long = long, short
+			}
+			if len(short) >= 6 && 2*len(long) <= 3*len(short) && fits(long, short) {
+				found = append(found, name)
+			}
 		}
-		if len(short) < 6 || len(long) > 2*len(short) || !strings.HasPrefix(long, short) && !strings.HasSuffix(long, "_"+short) {
-			continue
+		if len(found) == 1 {
+			return found[0]
 		}
-		if best != "" {
-			return "" // several could be meant
-		}
-		best = name
 	}
-	return best
+	return ""
 }
 
 // Slip is the key of a section of which a word is a slip of the pen: one letter wrong, missing, added or exchanged with its

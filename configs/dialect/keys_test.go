@@ -76,6 +76,8 @@ func TestNearestKey(t *testing.T) {
 		{DeepSpeed, "", "Optimizer", "optimizer"},
 		{DeepSpeed, "", "zero_force_cpu_optimizer", "zero_force_ds_cpu_optimizer"},
 		{DeepSpeed, "activation_checkpointing", "partitioned_activations", "partition_activations"},
+		{DeepSpeed, "", "gradient_accumulation", "gradient_accumulation_steps"},
+		{DeepSpeed, "", "monitor", ""},
 		{DeepSpeed, "", "my_own_settings", ""},
 	} {
 		if got := Keys(test.dialect).Nearest(test.section, test.word); got != test.want {

@@ -23,6 +23,7 @@ var InvalidValue = &lint.Rule{
 	Severity: lint.Error,
 	Fix:      lint.SometimesFix,
 	Mentions: named,
+	Hides:    []string{"zero-unsupported"},
 	Part: func(pass *lint.Pass, part *workspace.Part) {
 		told := map[source.Place]bool{}
 		for s := range settings(part) {

@@ -56,6 +56,9 @@ func checkUnknown(pass *lint.Pass, s *setting) {
 			return
 		}
 	}
+	if near == "" && s.part.Dialect == dialect.DeepSpeed && s.section == "" && s.within.Item(elsewhere[s.name]) == nil {
+		near = elsewhere[s.name]
+	}
 	d := pass.Reportf(s.item().KeyAt, "%s is no key of %s%s%s", s.name, place(s), effect(s.part.Dialect, policy), meant(near))
 	if policy == dialect.Ignored && near == "" && (s.section != "" || s.part.Dialect != dialect.DeepSpeed) {
 		d.As(lint.Warning) // it may be the program's own
@@ -120,4 +123,11 @@ func widened(part *workspace.Part) bool {
 		}
 	}
 	return part.Dialect == dialect.LLaMAFactory && part.Tree.Root.Item("tensor_model_parallel_size") != nil // of Megatron
+}
+
+// elsewhere are names that other frameworks, and other parts of DeepSpeed, have for keys of its top level.
+var elsewhere = map[string]string{
+	"micro_batch_size": "train_micro_batch_size_per_gpu", "train_micro_batch_size": "train_micro_batch_size_per_gpu", "per_device_train_batch_size": "train_micro_batch_size_per_gpu",
+	"batch_size": "train_batch_size", "global_batch_size": "train_batch_size", "gas": "gradient_accumulation_steps", "accumulate_grad_batches": "gradient_accumulation_steps",
+	"max_grad_norm": "gradient_clipping", "clip_grad": "gradient_clipping", "grad_clip": "gradient_clipping", "gradient_clip_val": "gradient_clipping", "comms_config": "comms_logger",
 }

@@ -127,7 +127,7 @@ func choiceFault(s *setting, v constant.Value) *fault {
 		}
 	}
 	near := nearest.Of(text, known)
-	if s.key.Others && (near == "" || closeClass(s.name, s.section, text)) {
+	if s.key.Others && (nearest.Within(text, known, 2) == "" || digitsDiffer(text, near) || closeClass(s.name, s.section, text)) {
 		return nil
 	}
 	if s.part.Dialect != dialect.DeepSpeed && s.part.Dialect != dialect.Accelerate && near == "" && s.policy.Unknown == dialect.Accepted {
