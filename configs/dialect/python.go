@@ -122,3 +122,58 @@ var PEFTAdapter = &Dialect{
 		}
 	},
 }
+
+// Accelerator are the arguments of accelerate's Accelerator in a script. They say how the script trains, and not what.
+var Accelerator = &Dialect{
+	Name:    "accelerator",
+	Title:   "Accelerator arguments",
+	Version: "accelerate 1",
+	Batch:   Computed,
+
+	table: []entry{
+		{field: "dtype.compute", keys: paths("mixed_precision"), read: dtype},
+		{field: "batch.accumulation", keys: paths("gradient_accumulation_steps")},
+	},
+}
+
+// DeepSpeedPlugin are the arguments of accelerate's plugin for DeepSpeed, in a script. With a config of its own everything
+// stands there.
+var DeepSpeedPlugin = &Dialect{
+	Name:    "deepspeed-plugin",
+	Title:   "DeepSpeedPlugin arguments",
+	Version: "accelerate 1",
+	Batch:   Computed,
+
+	table: []entry{
+		{field: "batch.accumulation", keys: paths("gradient_accumulation_steps")},
+		{field: "optimizer.clip", keys: paths("gradient_clipping")},
+		{field: "offload.optimizer", keys: paths("offload_optimizer_device"), read: lower},
+		{field: "offload.param", keys: paths("offload_param_device"), read: lower},
+	},
+	after:    func(r *reader) { r.zeroStage(r.find("zero_stage")) },
+	sections: []string{"hf_ds_config"},
+	files:    []string{"hf_ds_config"},
+}
+
+// FSDPPlugin are the arguments of accelerate's plugin for FSDP, in a script.
+var FSDPPlugin = &Dialect{
+	Name:    "fsdp-plugin",
+	Title:   "FullyShardedDataParallelPlugin arguments",
+	Version: "accelerate 1",
+	Batch:   Computed,
+
+	table: []entry{
+		{field: "fsdp.reshard_after_forward", keys: paths("reshard_after_forward"), read: boolOnly},
+	},
+	after: func(r *reader) {
+		switch n, ok := r.number(r.find("fsdp_version")); {
+		case ok && n == 2:
+			r.set("sharding", "fsdp2", r.find("fsdp_version"))
+		case ok && n == 1 && r.find("sharding_strategy").state == absent:
+			r.set("sharding", "fsdp1", r.find("fsdp_version"))
+		}
+		if r.isOn("activation_checkpointing") {
+			r.set("checkpointing.kind", "full", r.find("activation_checkpointing"))
+		}
+	},
+}

@@ -53,6 +53,7 @@ func (v *View) commands(name string) []*command {
 		}
 		if c.Program != "" && !c.Module {
 			v.filesNamed(name, &configs.Node{Kind: configs.Scalar, Raw: c.Program}, command)
+			v.programSettings(name, c, command)
 		}
 		if len(command.parts) > 0 || len(command.files) > 0 {
 			command.parts = append(command.parts, environment...)
@@ -113,6 +114,16 @@ func (v *View) filesNamed(name string, n *configs.Node, into *command) {
 	}
 	for _, item := range n.Items {
 		v.filesNamed(name, item.Value, into)
+	}
+}
+
+// programSettings adds the Python file that a command starts, where it states the settings of one run.
+func (v *View) programSettings(name string, c *configs.Command, into *command) {
+	if !strings.HasSuffix(c.Program, ".py") || c.ProgramOpen {
+		return
+	}
+	if file := v.resolve(name, c.Program); file != "" && len(v.pythonParts(file)) == 1 {
+		into.files = append(into.files, file)
 	}
 }
 

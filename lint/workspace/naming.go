@@ -173,6 +173,9 @@ func mayName(name string) bool {
 	switch source.KindOf(name, nil) {
 	case source.JSON, source.YAML, source.TOML, source.Shell:
 		return true
+	case source.Python:
+		base := path.Base(name)
+		return !strings.HasPrefix(base, "test_") && !strings.HasSuffix(base, "_test.py")
 	}
 	return false
 }

@@ -41,8 +41,9 @@ func newPart(path, section string, tree *configs.Tree, d *dialect.Dialect) *Part
 
 // settings are what a View has worked out about config files and runs.
 type settings struct {
-	parts map[string][]*Part
-	runs  map[string][]*Run
+	parts  map[string][]*Part
+	python map[string][][]*Part
+	runs   map[string][]*Run
 }
 
 // Parts are the pieces of settings in the named file that are written in a known dialect: each document, and behind it its
@@ -69,6 +70,8 @@ func (v *View) Parts(name string) []*Part {
 func (v *View) documents(name string) [][]*Part {
 	switch source.KindOf(name, nil) {
 	case source.JSON, source.YAML, source.TOML, source.Other:
+	case source.Python:
+		return v.pythonParts(name)
 	default:
 		return nil
 	}

@@ -1,0 +1,178 @@
+package workspace
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/trainvet/trainvet/configs"
+	"github.com/trainvet/trainvet/configs/dialect"
+	"github.com/trainvet/trainvet/lint/source"
+	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/syntax"
+)
+
+// argumentClasses are the library classes whose keyword arguments are settings, by the last part of their names: the dialect
+// of the keywords, and what the first positional argument is called.
+var argumentClasses = map[string]struct {
+	library string // the first part of the dotted name
+	dialect *dialect.Dialect
+	first   string
+}{
+	"TrainingArguments":              {"transformers", dialect.HFTrainingArguments, "output_dir"},
+	"Seq2SeqTrainingArguments":       {"transformers", dialect.HFTrainingArguments, "output_dir"},
+	"SFTConfig":                      {"trl", dialect.HFTrainingArguments, "output_dir"},
+	"DPOConfig":                      {"trl", dialect.HFTrainingArguments, "output_dir"},
+	"KTOConfig":                      {"trl", dialect.HFTrainingArguments, "output_dir"},
+	"ORPOConfig":                     {"trl", dialect.HFTrainingArguments, "output_dir"},
+	"CPOConfig":                      {"trl", dialect.HFTrainingArguments, "output_dir"},
+	"GRPOConfig":                     {"trl", dialect.HFTrainingArguments, "output_dir"},
+	"RLOOConfig":                     {"trl", dialect.HFTrainingArguments, "output_dir"},
+	"RewardConfig":                   {"trl", dialect.HFTrainingArguments, "output_dir"},
+	"Accelerator":                    {"accelerate", dialect.Accelerator, ""},
+	"DeepSpeedPlugin":                {"accelerate", dialect.DeepSpeedPlugin, "hf_ds_config"},
+	"FullyShardedDataParallelPlugin": {"accelerate", dialect.FSDPPlugin, ""},
+}
+
+// maxPythonParts bounds the calls of one Python file that are read as settings.
+const maxPythonParts = 32
+
+// pythonParts are pythonDocuments, worked out once.
+func (v *View) pythonParts(name string) [][]*Part {
+	documents, known := v.settings.python[name]
+	if !known {
+		documents = v.pythonDocuments(name)
+		if v.settings.python == nil {
+			v.settings.python = map[string][][]*Part{}
+		}
+		v.settings.python[name] = documents
+	}
+	return documents
+}
+
+// pythonDocuments are the settings that a Python file states: the keyword arguments of TrainingArguments and its kind, and the
+// assignments of a file that is nothing but a config.
+func (v *View) pythonDocuments(name string) [][]*Part {
+	m := v.Module(name)
+	if m == nil {
+		return nil
+	}
+	if part := v.assignments(m); part != nil {
+		return [][]*Part{{part}}
+	}
+	if !slices.ContainsFunc(argumentNames, func(class string) bool { return bytes.Contains(m.File.Text, []byte(class)) }) {
+		return nil
+	}
+	var documents [][]*Part
+	for node := range m.Tree.All() {
+		call, ok := node.(*syntax.Call)
+		if !ok || len(documents) >= maxPythonParts || len(call.Keywords) == 0 {
+			continue
+		}
+		if part := v.argumentsOf(m, call); part != nil {
+			parts := []*Part{part}
+			for _, section := range part.Dialect.Sections(part.Tree) {
+				parts = append(parts, newPart(name, section.Path, section.Tree, section.Dialect))
+			}
+			documents = append(documents, parts)
+		}
+	}
+	return documents
+}
+
+// argumentNames are the words without which a file makes none of these classes.
+var argumentNames = []string{"TrainingArguments", "Config(", "Accelerator(", "DeepSpeedPlugin(", "DataParallelPlugin("}
+
+// argumentsOf is the part that a call states; nil for a call of anything else. A class of the project that derives from one of
+// the library may have defaults of its own, so that what is absent is unknown.
+func (v *View) argumentsOf(m *pyscan.Module, call *syntax.Call) *Part {
+	last := pyscan.LastPart(pyscan.Path(call.Func))
+	if last == "" || !strings.HasSuffix(last, "Arguments") && !strings.HasSuffix(last, "Config") && !strings.HasSuffix(last, "Accelerator") && !strings.HasSuffix(last, "Plugin") {
+		return nil
+	}
+	scope := pyscan.ScopeAt(m, call)
+	callee := v.Eval(scope, nil, call.Func)
+	name, derived := v.ExternalName(callee), false
+	if name == "" {
+		name, derived = v.ExternalBase(callee), true
+	}
+	class, ok := argumentClasses[name[strings.LastIndexByte(name, '.')+1:]]
+	if library, _, _ := strings.Cut(name, "."); !ok || library != class.library {
+		return nil
+	}
+	root := v.keywordNode(scope, m, call)
+	root.Open = root.Open || derived
+	if len(call.Args) > 0 && class.first != "" && !derived {
+		at := m.File.At(call.Args[0].Span())
+		root.Items = append([]configs.Item{{Key: class.first, KeyAt: at, Value: v.argumentNode(scope, m, call.Args[0])}}, root.Items...)
+	}
+	if len(call.Args) > 1 {
+		root.Open = true
+	}
+	return newPart(m.File.Path, "", &configs.Tree{Format: configs.Python, Root: root}, class.dialect)
+}
+
+// keywordNode is the mapping that the keyword arguments of a call are. `**more` counts where it is a dict that is known.
+func (v *View) keywordNode(scope *pyscan.Scope, m *pyscan.Module, call *syntax.Call) *configs.Node {
+	root := &configs.Node{Kind: configs.Mapping, Style: configs.Flow, At: m.File.At(call.Span())}
+	for _, keyword := range call.Keywords {
+		if keyword.Arg == "" {
+			more := v.node(v.Eval(scope, nil, keyword.Value), 0)
+			root.Open = root.Open || more.Kind != configs.Mapping || more.Open
+			root.Items = append(root.Items, more.Items...)
+			continue
+		}
+		start := keyword.Span().Start
+		at := m.File.At(source.Span{Start: start, End: start + uint32(len(keyword.Arg))})
+		root.Items = append(root.Items, configs.Item{Key: keyword.Arg, KeyAt: at, Value: v.argumentNode(scope, m, keyword.Value)})
+	}
+	return root
+}
+
+// argumentNode is the value of an argument. One that stands elsewhere, behind a name, is seen through the argument.
+func (v *View) argumentNode(scope *pyscan.Scope, m *pyscan.Module, e syntax.Expr) *configs.Node {
+	n := v.node(v.Eval(scope, nil, e), 0)
+	if at := m.File.At(e.Span()); n.At != at {
+		n.Via = at
+		if n.At.IsZero() {
+			n.At = at
+		}
+	}
+	return n
+}
+
+// assignments are the names that a config file in Python sets (nanoGPT, XTuner): a file of assignments and imports only, which
+// its program executes. What it takes over from another file (`with read_base(): from .base import *`) is open.
+func (v *View) assignments(m *pyscan.Module) *Part {
+	text := m.File.Text
+	if !bytes.Contains(text, []byte("block_size")) && !bytes.Contains(text, []byte("n_layer")) && !bytes.Contains(text, []byte("accumulative_counts")) {
+		return nil
+	}
+	root := &configs.Node{Kind: configs.Mapping, At: m.File.At(source.Span{End: uint32(len(text))})}
+	for _, stmt := range m.Tree.Body {
+		switch stmt := stmt.(type) {
+		case *syntax.Assign:
+			name, ok := stmt.Targets[0].(*syntax.Name)
+			if len(stmt.Targets) != 1 || !ok {
+				root.Open = true
+				continue
+			}
+			root.Items = append(root.Items, configs.Item{Key: name.ID, KeyAt: m.File.At(name.Span()), Value: v.argumentNode(m.Root, m, stmt.Value)})
+		case *syntax.With:
+			root.Open = true
+		case *syntax.Import, *syntax.ImportFrom, *syntax.ExprStmt, *syntax.AnnAssign, *syntax.Delete:
+			if expr, ok := stmt.(*syntax.ExprStmt); ok {
+				if _, isText := expr.Value.(*syntax.Constant); !isText {
+					root.Open = true
+				}
+			}
+		default:
+			return nil // a program, which has settings of its own
+		}
+	}
+	tree := &configs.Tree{Format: configs.Python, Root: root}
+	if d := dialect.Of(tree); d == dialect.NanoGPT || d == dialect.XTuner {
+		return newPart(m.File.Path, "", tree, d)
+	}
+	return nil
+}
