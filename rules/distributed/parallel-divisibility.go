@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/trainvet/trainvet/configs"
 	"github.com/trainvet/trainvet/configs/catalog"
 	"github.com/trainvet/trainvet/configs/plan"
 	"github.com/trainvet/trainvet/lint"
@@ -70,12 +71,12 @@ func (d *division) fromCatalogue() {
 
 // split is one size that is to be divided.
 type split struct {
-	size  plan.Value[int64]
-	what  string // what the size counts, in the plural
-	by    plan.Value[int64]
-	parts string // what it is divided over
-	end   string // what happens
-	note  string // beside the size
+	size   plan.Value[int64]
+	what   string // what the size counts, in the plural
+	by     plan.Value[int64]
+	parts  string // what it is divided over
+	end    string // what happens
+	atSize bool   // the finding stands at the size: it is what the framework's own message names
 }
 
 // check reports a size that is not divisible, at the parallel size.
@@ -89,7 +90,11 @@ func (d *division) check(s split) *lint.Diagnostic {
 	if !ok {
 		return nil
 	}
-	report := d.pass.Reportf(at, "%s %d does not divide %d %s: %s", key, by, n, s.what, s.end)
+	text := fmt.Sprintf("%s %d does not divide %d %s: %s", key, by, n, s.what, s.end)
+	if sizeAt, _, written := d.run.Written(s.size); s.atSize && written {
+		return d.pass.Reportf(sizeAt, "%s", text).Note(at, "%s %d", key, by)
+	}
+	report := d.pass.Reportf(at, "%s", text)
 	for _, place := range s.size.From() {
 		if place == at {
 			continue
@@ -200,7 +205,8 @@ func (d *division) pipeline() {
 	if part.Dialect.Name == "model-training-parallel" {
 		end = fmt.Sprintf("equal stages hold %d layers, and %d are left out or the run stops with an assertion", built, layers-built)
 	}
-	if d.check(split{size: d.shape.Layers, what: "layers", by: p.Parallel.Pipeline, end: end}) != nil || layers%stages != 0 {
+	if d.check(split{size: d.shape.Layers, what: "layers", by: p.Parallel.Pipeline, end: end,
+		atSize: part.Dialect.Name == "megatron" && part.Tree.Format != configs.Flags}) != nil || layers%stages != 0 {
 		return
 	}
 	chunks := p.Parallel.VirtualPipeline
