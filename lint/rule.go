@@ -79,6 +79,7 @@ type Rule struct {
 	// Options are what [rules.NAME] of the settings may hold.
 	Options []Option
 
+	// A rule with Module or Loop reads Python itself: Part and Run are then called for other files only.
 	Module func(*Pass, *pyscan.Module)  // each Python file
 	Loop   func(*Pass, *loop.Loop)      // each loop of a Python file that trains, outermost ones; and what a framework runs in a loop
 	Part   func(*Pass, *workspace.Part) // each piece of settings: a config file, a launch command, a dict or call in Python

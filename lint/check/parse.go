@@ -40,8 +40,8 @@ func (s *subject) run(pass *lint.Pass, plausible bool) {
 			rule.Variables(pass, variables)
 		}
 	}
-	if rule.Part == nil && rule.Run == nil {
-		s.fillKeys(pass)
+	if rule.Part == nil && rule.Run == nil || s.module != nil && (rule.Module != nil || rule.Loop != nil) {
+		s.fillKeys(pass) // who reads Python itself needs no settings of it
 		return
 	}
 	parts := s.view.Parts(s.file.Path)
