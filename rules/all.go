@@ -54,6 +54,7 @@ func All() []*lint.Rule {
 		checkpointing.CheckpointSharedWeights,
 		checkpointing.CheckpointUseCache,
 		config.BatchSizeMismatch,
+		config.ConfigMismatch,
 		config.ConflictingKeys,
 		config.ConflictingPrecision,
 		config.DeprecatedKey,
