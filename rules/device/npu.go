@@ -14,13 +14,13 @@ import (
 // the NPU, on no condition, or every file that imports it does; and nothing around it hands the names of CUDA to the NPU.
 func onNPU(pass *lint.Pass, module *pyscan.Module) bool {
 	name := module.File.Path
-	if !bytes.Contains(module.File.Text, []byte("npu")) && !pass.Importing(name, "torch_npu") {
+	if workspace.IsTest(name) || !forNPU(pass, module) && !(bytes.Contains(module.File.Text, []byte("npu")) && importersForNPU(pass, module)) {
 		return false
 	}
-	if workspace.IsTest(name) || pass.Started(name) != pyscan.Yes && pass.KnowsTransfer(name) {
+	if pass.KnowsTransfer(name) && pass.Started(name) != pyscan.Yes {
 		return false
 	}
-	return (forNPU(pass, module) || importersForNPU(pass, module)) && !pass.TransfersToNPU(name)
+	return !pass.TransfersToNPU(name)
 }
 
 func importersForNPU(pass *lint.Pass, module *pyscan.Module) bool {

@@ -71,7 +71,7 @@ func compareWarmup(pass *lint.Pass, run *workspace.Run, s plan.Schedule, seen ma
 	seen[at] = true
 	var d *lint.Diagnostic
 	if steps > length {
-		d = pass.Reportf(at, "%s %s, and the schedule has %s: training ends, or the schedule does, before the learning rate has reached its peak", name, lasts, number(length)).As(lint.Error)
+		d = pass.Reportf(at, "%s %s, and the schedule has %s: training ends, or the schedule does, before the learning rate has reached its peak", name, lasts, number(length))
 	} else {
 		d = pass.Reportf(at, "%s %s, and the schedule has as many: the learning rate rises to its peak at the last step and never decays", name, lasts)
 	}
