@@ -86,8 +86,7 @@ var argumentNames = []string{"TrainingArguments", "Config(", "Accelerator(", "De
 // argumentsOf is the part that a call states; nil for a call of anything else. A class of the project that derives from one of
 // the library may have defaults of its own, so that what is absent is unknown.
 func (v *View) argumentsOf(m *pyscan.Module, call *syntax.Call) *Part {
-	last := pyscan.LastPart(pyscan.Path(call.Func))
-	if last == "" || !strings.HasSuffix(last, "Arguments") && !strings.HasSuffix(last, "Config") && !strings.HasSuffix(last, "Accelerator") && !strings.HasSuffix(last, "Plugin") {
+	if !isClassName(pyscan.LastPart(pyscan.Path(call.Func))) {
 		return nil
 	}
 	scope := pyscan.ScopeAt(m, call)
