@@ -74,6 +74,8 @@ type File struct {
 
 	linesOnce sync.Once
 	lines     []uint32 // offset of the first byte of each line
+	wholeOnce sync.Once
+	whole     *File // of a notebook, the JSON around the cells
 }
 
 // Doc is what suppression comments need to know of a parsed file.
