@@ -93,6 +93,7 @@ func (a *app) runCheck(f *checkFlags, paths []string) error {
 		return err
 	}
 	report := fixed.Report
+	report.Version = versionNumber()
 	report.AddUnreadable(in.problems)
 	if f.fix || f.diff {
 		if done, err := a.applyFixes(f, in, fixed); done || err != nil {

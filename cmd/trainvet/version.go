@@ -22,15 +22,20 @@ func (a *app) version() *cobra.Command {
 	}
 }
 
-// versionText is the release, and the commit and compiler where the build knows them.
+// versionText is the release, and the compiler where the build knows it.
 func versionText() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return release
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return versionNumber() + " " + info.GoVersion
 	}
-	text := release
-	if v := info.Main.Version; v != "" && v != "(devel)" && v[0] == 'v' {
-		text = v[1:]
+	return versionNumber()
+}
+
+// versionNumber is the release.
+func versionNumber() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if v := info.Main.Version; v != "" && v != "(devel)" && v[0] == 'v' {
+			return v[1:]
+		}
 	}
-	return text + " " + info.GoVersion
+	return release
 }

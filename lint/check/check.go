@@ -113,6 +113,7 @@ func (c *checker) collect(targets []Target, settings []*Settings, results []*res
 		}
 		return file
 	})
+	report.relative = c.options.Settings.relativeTo(c.options.Settings.Dir)
 	unverified := map[string]bool{}
 	bySubject := map[string]*Settings{}
 	for i, r := range results {

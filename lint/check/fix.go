@@ -195,27 +195,34 @@ func Edited(file *source.File, edits []lint.Edit) (*source.File, error) {
 	return source.Decode(file.Path, file.Kind, raw)
 }
 
-// encode turns the text of an edit into bytes of the file.
-func encode(file *source.File, text string) ([]byte, error) {
+// EditText is the text of an edit as it stands in the file once made: with the line ends of the file, and in a notebook as a part of
+// a JSON string.
+func EditText(file *source.File, text string) (string, error) {
 	if bytes.Contains(file.Text, []byte("\r\n")) {
 		text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\n", "\r\n")
 	}
-	switch {
-	case file.Kind == source.Notebook:
-		quoted, err := json.Marshal(text)
-		if err != nil {
-			return nil, err
-		}
-		return quoted[1 : len(quoted)-1], nil
-	case file.Latin1:
-		raw := make([]byte, 0, len(text))
-		for _, r := range text {
-			if r > 0xFF {
-				return nil, errEncoding
-			}
-			raw = append(raw, byte(r))
-		}
-		return raw, nil
+	if file.Kind != source.Notebook {
+		return text, nil
 	}
-	return []byte(text), nil
+	quoted, err := json.Marshal(text)
+	if err != nil {
+		return "", err
+	}
+	return string(quoted[1 : len(quoted)-1]), nil
+}
+
+// encode turns the text of an edit into bytes of the file.
+func encode(file *source.File, text string) ([]byte, error) {
+	text, err := EditText(file, text)
+	if err != nil || !file.Latin1 {
+		return []byte(text), err
+	}
+	raw := make([]byte, 0, len(text))
+	for _, r := range text {
+		if r > 0xFF {
+			return nil, errEncoding
+		}
+		raw = append(raw, byte(r))
+	}
+	return raw, nil
 }

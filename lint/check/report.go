@@ -2,6 +2,7 @@ package check
 
 import (
 	"cmp"
+	"path"
 	"slices"
 
 	"github.com/trainvet/trainvet/lint"
@@ -36,8 +37,10 @@ type Report struct {
 	Faults     []Fault
 	Summary    Summary
 	Unverified []Unverified
+	Version    string // of trainvet; "" where it is not known
 
-	files func(name string) *source.File
+	files    func(name string) *source.File
+	relative func(name string) string // nil: names are relative already
 }
 
 // Summary counts.
@@ -60,6 +63,15 @@ func NewReport(files func(name string) *source.File, findings ...Finding) *Repor
 
 // File gives the text in which places of the named file count; nil when it cannot be read (any more).
 func (r *Report) File(name string) *source.File { return r.files(name) }
+
+// Relative names a file as seen from the current folder where it lies below that, and absolutely elsewhere: so do tools that read
+// reports, whatever the command line said.
+func (r *Report) Relative(name string) string {
+	if r.relative == nil {
+		return path.Clean(name)
+	}
+	return r.relative(name)
+}
 
 // Failed reports whether a finding is at or above the threshold.
 func (r *Report) Failed() bool {
