@@ -21,6 +21,13 @@ var formats = [...]Format{
 	{"full", "message, source line, caret and help (the default)", writeFull},
 	{"concise", "path:line:col: severity[rule] message, one line a finding", writeConcise},
 	{"json", "one JSON object", writeJSON},
+	{"jsonl", "one JSON object a finding, each on its line", writeJSONLines},
+	{"sarif", "SARIF 2.1.0, for code scanning", writeSARIF},
+	{"github", "workflow commands of GitHub Actions, the worst finding first", writeGitHub},
+	{"gitlab", "GitLab's code quality report", writeGitLab},
+	{"junit", "JUnit XML, one failed test a finding", writeJUnit},
+	{"checkstyle", "Checkstyle XML", writeCheckstyle},
+	{"rdjson", "reviewdog's diagnostics, with suggested changes", writeRDJSON},
 }
 
 // Lookup is the format of that name.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/check"
@@ -67,36 +68,65 @@ func sample(t *testing.T) *check.Report {
 	return report
 }
 
-// TestFormats compares every format with its golden file.
+// reports are those that every format is tried on.
+var reports = map[string]func(*testing.T) *check.Report{"sample": sample, "hostile": hostile, "clean": clean}
+
+func clean(*testing.T) *check.Report {
+	return check.NewReport(func(string) *source.File { return nil })
+}
+
+func written(t *testing.T, name string, report *check.Report) string {
+	t.Helper()
+	format, ok := Lookup(name)
+	if !ok {
+		t.Fatalf("no format %s", name)
+	}
+	var out bytes.Buffer
+	if err := format.Write(&out, report, NewPaint(false)); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// TestFormats compares every format with its golden files.
 func TestFormats(t *testing.T) {
 	for _, format := range formats {
-		t.Run(format.Name, func(t *testing.T) {
-			var out bytes.Buffer
-			if err := format.Write(&out, sample(t), NewPaint(false)); err != nil {
-				t.Fatal(err)
-			}
-			golden := filepath.Join("testdata", format.Name+".golden")
-			if *update {
-				if err := os.WriteFile(golden, out.Bytes(), 0o666); err != nil {
+		for name, make := range reports {
+			t.Run(format.Name+"/"+name, func(t *testing.T) {
+				out := written(t, format.Name, make(t))
+				if again := written(t, format.Name, make(t)); again != out {
+					t.Errorf("a second run differs:\n%s\nand\n%s", out, again)
+				}
+				golden := filepath.Join("testdata", name+"."+format.Name+".golden")
+				if *update {
+					if err := os.WriteFile(golden, []byte(out), 0o666); err != nil {
+						t.Fatal(err)
+					}
+				}
+				want, err := os.ReadFile(golden)
+				if err != nil {
 					t.Fatal(err)
 				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if out.String() != string(want) {
-				t.Errorf("got:\n%s\nwant:\n%s", out.String(), want)
-			}
-			for _, r := range out.String() {
-				if unprintable(r) && r != '\n' {
-					t.Errorf("%U reaches the terminal raw", r)
+				if out != string(want) {
+					t.Errorf("got:\n%s\nwant:\n%s", out, want)
 				}
-			}
-			if strings.Contains("\n"+out.String(), "\n::") {
-				t.Error("a line of the output begins with a workflow command")
-			}
-		})
+				if !utf8.ValidString(out) {
+					t.Error("the output is no UTF-8")
+				}
+				for _, r := range out {
+					if unprintable(r) && r != '\n' {
+						t.Errorf("%U reaches the terminal raw", r)
+					}
+				}
+				commands := 0
+				if format.Name == "github" {
+					commands = len(make(t).Findings)
+				}
+				if got := strings.Count("\n"+out, "\n::"); got != commands {
+					t.Errorf("%d lines of the output begin with a workflow command, want %d", got, commands)
+				}
+			})
+		}
 	}
 }
 
