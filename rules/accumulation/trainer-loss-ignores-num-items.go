@@ -59,10 +59,25 @@ func findTrainerLoss(pass *lint.Pass, m *pyscan.Module) {
 		case takes != "" && uses(scope, takes), takes == "" && uses(scope, keywords):
 		case divisionKept(pass, value, 6), !meansAnything(scope):
 		default:
-			pass.Reportf(at, "num_items_in_batch is not used: for a model that takes loss arguments the Trainer leaves the division by the accumulation to compute_loss, so that gradients of several micro-batches add up").
-				Help("divide a summed loss by num_items_in_batch, pass it on to super().compute_loss, or set model_accepts_loss_kwargs = False on the trainer")
+			d := pass.Reportf(at, "num_items_in_batch is not used: for a model that takes loss arguments the Trainer leaves the division by the accumulation to compute_loss, so that gradients of several micro-batches add up")
+			if !ofLanguageModel(scope) {
+				d.As(lint.Info)
+			}
+			d.Help("divide a summed loss by num_items_in_batch, pass it on to super().compute_loss, or set model_accepts_loss_kwargs = False on the trainer")
 		}
 	})
+}
+
+// ofLanguageModel reports whether the loss is that of a Hugging Face model or of its logits. Other models (of diffusers, one's
+// own) mostly take no loss arguments, and the Trainer divides for them.
+func ofLanguageModel(scope *pyscan.Scope) bool {
+	text := scope.Module.File.Slice(scope.Node.Span())
+	for _, word := range []string{"super().compute_loss", ".loss", "\"loss\"", "'loss'", "logits"} {
+		if strings.Contains(text, word) {
+			return true
+		}
+	}
+	return false
 }
 
 // divisionKept reports whether the class, or one of the project that it derives from, says whether its model takes loss

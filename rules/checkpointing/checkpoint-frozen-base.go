@@ -87,7 +87,7 @@ func frozenBefore(pass *lint.Pass, module *pyscan.Module, e enabling) (at source
 			attr, method := n.Func.(*syntax.Attribute)
 			switch {
 			case name == "peft.get_peft_model" && len(n.Args) > 0:
-				if e.model == nil || scope == e.scope && n.Span().End <= e.call.Span().Start && adapts(module, n, e.model) {
+				if e.model == nil && !enabledBefore(module, n) || scope == e.scope && n.Span().End <= e.call.Span().Start && adapts(module, n, e.model) {
 					return module.File.At(n.Span()), true
 				}
 			case method && attr.Attr == "requires_grad_" && len(n.Args) == 1 && isFalseExpr(n.Args[0]) && e.model != nil:
@@ -112,6 +112,19 @@ func frozenBefore(pass *lint.Pass, module *pyscan.Module, e enabling) (at source
 		}
 	}
 	return at, false
+}
+
+// enabledBefore reports whether a file turns checkpointing on before it adds adapters: PEFT then sets its hook on the inputs by
+// itself (PeftModel.__init__ looks at is_gradient_checkpointing).
+func enabledBefore(module *pyscan.Module, adding *syntax.Call) bool {
+	for node := range module.Tree.All() {
+		if call, ok := node.(*syntax.Call); ok && call.Span().End <= adding.Span().Start {
+			if attr, ok := call.Func.(*syntax.Attribute); ok && attr.Attr == "gradient_checkpointing_enable" {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // adapts reports whether get_peft_model gives the model that is meant: it is assigned to the same name.
