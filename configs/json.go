@@ -73,14 +73,14 @@ func (r *jsonReader) place(start, end int) source.Place {
 func (r *jsonReader) fault(start, end int, fix *Fix, format string, args ...any) {
 	r.faults++
 	if len(r.tree.Errors) < MaxErrors {
-		r.tree.Errors = append(r.tree.Errors, Error{r.place(start, end), fmt.Sprintf(format, args...), fix})
+		r.tree.Errors = append(r.tree.Errors, Error{At: r.place(start, end), Message: fmt.Sprintf(format, args...), Fix: fix})
 	}
 	r.stopped = r.stopped || r.faults >= maxFaults
 }
 
 func (r *jsonReader) strict(start, end int, fix *Fix, format string, args ...any) {
 	if len(r.tree.StrictErrors) < MaxErrors {
-		r.tree.StrictErrors = append(r.tree.StrictErrors, Error{r.place(start, end), fmt.Sprintf(format, args...), fix})
+		r.tree.StrictErrors = append(r.tree.StrictErrors, Error{At: r.place(start, end), Message: fmt.Sprintf(format, args...), Fix: fix})
 	}
 }
 
@@ -103,6 +103,9 @@ func (r *jsonReader) stop(at int, why string) {
 	if !r.stopped {
 		r.stopped = true
 		r.fault(at, min(at+1, len(r.text)), nil, "%s", why)
+		if len(r.tree.Errors) < MaxErrors || r.faults == MaxErrors {
+			r.tree.Errors[len(r.tree.Errors)-1].Bound = true
+		}
 	}
 	r.pos = len(r.text)
 }

@@ -22,6 +22,7 @@ const (
 	maxShellCommands = 512     // launch commands kept
 	maxShellText     = 1 << 16 // bytes of a variable
 	maxShellFields   = 4096    // words of a command or an array
+	maxShellNest     = 1000    // brackets and compound commands inside of each other
 	maxLoopItems     = 8       // rounds up to which a loop is followed for each item, those of loops around it included
 	maxChoices       = 4       // values that branches may give a variable before it counts as unknown
 )
@@ -88,6 +89,11 @@ func (s *Script) Extent(offset uint32) source.Span {
 // ParseShell reads a launch script.
 func ParseShell(f *source.File) *Script {
 	r := newShellReader(f)
+	if at := tooNested(r.text); at >= 0 {
+		span := source.Span{Start: uint32(at), End: uint32(at + 1)}
+		r.script.Errors = []Error{{At: f.At(span), Message: fmt.Sprintf("nested deeper than %d levels; not read", maxShellNest), Bound: true}}
+		return r.script
+	}
 	parsed := r.parse()
 	if parsed == nil {
 		return r.script

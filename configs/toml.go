@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/BurntSushi/toml"
 
@@ -11,7 +12,17 @@ import (
 )
 
 // maxTOMLRounds bounds how often a damaged file is judged again, without the entry at fault.
-const maxTOMLRounds = 24
+// A text above maxTOMLRetry bytes is judged only maxLargeRound times.
+const (
+	maxTOMLRounds = 24
+	maxTOMLRetry  = 1 << 20
+)
+
+// Bounds of keys. The library handles the whole path of a table for every key in it, and for every part of a dotted key.
+const (
+	maxTOMLParts = 64        // names of a key, those of the tables around it included
+	maxTOMLWork  = 256 << 20 // bytes of all paths, each as often as its key has parts
+)
 
 // ParseTOML reads a TOML file. The library judges what is valid; it tells no places, so keys, values and comments are
 // found by a scanner of our own, which goes on behind a line it cannot read.
@@ -21,7 +32,9 @@ func ParseTOML(f *source.File) *Tree {
 	if len(r.root.Items) > 0 || r.root.Open {
 		r.tree.Root = r.root
 	}
-	r.judge()
+	if !r.stopped { // else the library would need too long, and see only a part
+		r.judge()
+	}
 	sortErrors(r.tree.Errors)
 	return r.tree
 }
@@ -41,8 +54,9 @@ type tomlReader struct {
 	index      map[*Node]map[string]int // where in Items a key of a table is
 	statements []source.Span            // headers and entries, each with its whole value
 	faulty     map[int]bool             // statements that the scanner found wrong
-	keys       []string                 // in document order, as the library lists them
+	list       func(path string)        // if set, called with each key in document order, as the library lists them
 	nodes      int
+	work       int // counts up to maxTOMLWork
 	depth      int
 	stopped    bool
 }
@@ -52,12 +66,15 @@ func (r *tomlReader) place(start, end int) source.Place {
 }
 
 func (r *tomlReader) fault(start, end int, fix *Fix, format string, args ...any) {
+	if r.stopped {
+		return // what follows from not reading on
+	}
 	if r.faulty == nil {
 		r.faulty = map[int]bool{}
 	}
 	r.faulty[len(r.statements)] = true
 	if len(r.tree.Errors) < MaxErrors {
-		r.tree.Errors = append(r.tree.Errors, Error{r.place(start, end), fmt.Sprintf(format, args...), fix})
+		r.tree.Errors = append(r.tree.Errors, Error{At: r.place(start, end), Message: fmt.Sprintf(format, args...), Fix: fix})
 	}
 }
 
@@ -69,7 +86,11 @@ func (r *tomlReader) judge() {
 			text = blank(text, span)
 		}
 	}
-	for range maxTOMLRounds {
+	rounds := maxTOMLRounds
+	if len(text) > maxTOMLRetry {
+		rounds = maxLargeRound
+	}
+	for range rounds {
 		err := decodeTOML(string(text))
 		if err == nil {
 			return
@@ -231,6 +252,9 @@ func (r *tomlReader) key() []part {
 			return nil
 		}
 		parts = append(parts, part{name, r.place(start, r.pos)})
+		if len(parts) > maxTOMLParts {
+			return parts // name says so
+		}
 		r.blanks(false)
 		if r.pos >= len(r.text) || r.text[r.pos] != '.' {
 			return parts
@@ -241,10 +265,44 @@ func (r *tomlReader) key() []part {
 
 // join adds the names to a path, each behind a NUL.
 func join(path string, parts []part) string {
+	var out strings.Builder
+	out.WriteString(path)
 	for _, p := range parts {
-		path += "\x00" + p.name
+		out.WriteByte(0)
+		out.WriteString(p.name)
 	}
-	return path
+	return out.String()
+}
+
+// name is the path of a key in a table with a path, "" beyond the bounds.
+func (r *tomlReader) name(path string, parts []part) string {
+	at := int(parts[0].at.Span.Start)
+	if len(parts)+strings.Count(path, "\x00") > maxTOMLParts {
+		r.stop(at, "a key of more than %d parts, those of the tables around it included; the rest is not read", maxTOMLParts)
+		return ""
+	}
+	if r.work += (len(path) + int(parts[len(parts)-1].at.Span.End) - at) * len(parts); r.work > maxTOMLWork {
+		r.stop(at, "paths of keys of more than %d MB in all; the rest is not read", maxTOMLWork>>20)
+		return ""
+	}
+	full := join(path, parts)
+	if r.list != nil {
+		r.list(full[1:])
+	}
+	return full
+}
+
+// stop gives up on the rest of the file.
+func (r *tomlReader) stop(at int, format string, args ...any) {
+	if !r.stopped {
+		r.fault(at, min(at+1, len(r.text)), nil, format, args...)
+		if n := len(r.tree.Errors); n == MaxErrors {
+			r.tree.Errors[n-1] = Error{At: r.place(at, min(at+1, len(r.text))), Message: fmt.Sprintf(format, args...)}
+		}
+		r.tree.Errors[len(r.tree.Errors)-1].Bound = true
+		r.stopped, r.root.Open = true, true
+	}
+	r.pos = len(r.text)
 }
 
 // header reads [a.b] or [[a.b]] and gives the table that follows.
@@ -271,7 +329,9 @@ func (r *tomlReader) header() (table *Node, path string, ok bool) {
 		r.pos += len(closer)
 	}
 	span := source.Span{Start: uint32(start), End: uint32(r.pos)}
-	r.keys = append(r.keys, join("", parts)[1:])
+	if path = r.name("", parts); path == "" {
+		return nil, "", false
+	}
 	last := parts[len(parts)-1]
 	chain := r.descend(r.root, parts[:len(parts)-1])
 	owner := chain[len(chain)-1]
@@ -297,7 +357,7 @@ func (r *tomlReader) header() (table *Node, path string, ok bool) {
 	}
 	r.owners = append(chain, table)
 	r.cover(r.owners, span)
-	return table, join("", parts), true
+	return table, path, true
 }
 
 func (r *tomlReader) table(span source.Span) *Node {
@@ -307,10 +367,8 @@ func (r *tomlReader) table(span source.Span) *Node {
 
 // count bounds the values of a file.
 func (r *tomlReader) count(at int) {
-	if r.nodes++; r.nodes > MaxNodes && !r.stopped {
-		r.stopped = true
-		r.root.Open = true
-		r.fault(at, min(at+1, len(r.text)), nil, "more than %d values; the rest is not read", MaxNodes)
+	if r.nodes++; r.nodes > MaxNodes {
+		r.stop(at, "more than %d values; the rest is not read", MaxNodes)
 	}
 }
 
@@ -373,8 +431,10 @@ func (r *tomlReader) entry(table *Node, path string, end byte) {
 		r.pos = max(line, start+1)
 		return
 	}
-	full := join(path, parts)
-	r.keys = append(r.keys, full[1:])
+	full := r.name(path, parts)
+	if full == "" {
+		return
+	}
 	last := parts[len(parts)-1]
 	chain := r.descend(table, parts[:len(parts)-1])
 	var value *Node

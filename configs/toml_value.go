@@ -15,6 +15,7 @@ func (r *tomlReader) value(path string, end byte) *Node {
 	start := r.pos
 	r.count(start)
 	if r.pos >= len(r.text) || r.stopped {
+		start = min(start, len(r.text))
 		r.fault(start, start, nil, "no value after the =")
 		return &Node{Kind: Invalid, At: r.place(start, start)}
 	}
@@ -26,9 +27,7 @@ func (r *tomlReader) value(path string, end byte) *Node {
 		return &Node{Kind: Scalar, Style: style, Raw: raw, At: r.place(start, r.pos), Open: style != Block && isInterpolated(raw)}
 	case c == '[' || c == '{':
 		if r.depth >= MaxDepth {
-			r.stopped = true
-			r.fault(start, start+1, nil, "nested deeper than %d levels; the rest is not read", MaxDepth)
-			r.pos = len(r.text)
+			r.stop(start, "nested deeper than %d levels; the rest is not read", MaxDepth)
 			return &Node{Kind: Invalid, At: r.place(start, start)}
 		}
 		r.depth++

@@ -73,6 +73,7 @@ type Error struct {
 	At      source.Place
 	Message string
 	Fix     *Fix // nil where there is no single obvious repair
+	Bound   bool // the text may be right, but it is larger or deeper than what is read
 }
 
 // Fix is the one replacement of text that repairs an Error. An empty span is an insertion, an empty Text a deletion.

@@ -19,9 +19,14 @@ import (
 // The value of an alias is the value it stands for: At is where that is written, Via where the alias stands. What a
 // merge key (<<) brings in precedes the written keys, as Items with Merge set.
 func ParseYAML(f *source.File) []*Tree {
+	var why string
 	if len(f.Text) > maxYAML {
-		at := f.At(f.LineSpan(0))
-		return []*Tree{{Format: YAML, Errors: []Error{{At: at, Message: fmt.Sprintf("larger than %d MB; not read", maxYAML>>20)}}}}
+		why = fmt.Sprintf("larger than %d MB; not read", maxYAML>>20)
+	} else if yamlValues(f.Text) > MaxNodes {
+		why = fmt.Sprintf("more than %d values; not read", MaxNodes)
+	}
+	if why != "" {
+		return []*Tree{{Format: YAML, Errors: []Error{{At: f.At(f.LineSpan(0)), Message: why, Bound: true}}}}
 	}
 	r := &yamlReader{file: f, text: f.Text, made: map[*yaml.Node]*Node{}, sizes: map[*Node]int{}}
 	r.indexLines()
@@ -31,6 +36,37 @@ func ParseYAML(f *source.File) []*Tree {
 
 // maxYAML is the size in bytes up to which a YAML file is read: the library needs some 150 times as much memory.
 const maxYAML = 8 << 20
+
+// yamlValues tells about how many values a text has by its separators: the library reads all of it before they can be counted.
+// A key with its value are two. Comments, but not texts, are passed over; a text so dense with separators is no config.
+func yamlValues(text []byte) int {
+	commas, colons, dashes := 0, 0, 0
+	blankAfter := func(i int) bool { return i+1 == len(text) || text[i+1] <= ' ' }
+	first := true // nothing but blanks since the line began
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\n' || c == '\r':
+			first = true
+			continue
+		case c == ' ' || c == '\t':
+			continue
+		case c == '#' && first:
+			if end := bytes.IndexByte(text[i:], '\n'); end >= 0 {
+				i += end
+				continue
+			}
+			i = len(text)
+		case c == ',':
+			commas++
+		case c == ':' && blankAfter(i):
+			colons++
+		case c == '-' && blankAfter(i):
+			dashes++
+		}
+		first = false
+	}
+	return max(commas+colons, 2*colons+dashes)
+}
 
 type yamlReader struct {
 	file    *source.File
@@ -134,7 +170,7 @@ func (r *yamlReader) place(start, end int) source.Place {
 
 func (r *yamlReader) fault(at source.Place, fix *Fix, format string, args ...any) {
 	if len(r.errors) < MaxErrors {
-		r.errors = append(r.errors, Error{at, fmt.Sprintf(format, args...), fix})
+		r.errors = append(r.errors, Error{At: at, Message: fmt.Sprintf(format, args...), Fix: fix})
 	}
 }
 
@@ -231,11 +267,11 @@ func (r *yamlReader) stop(at, depth int) {
 		return
 	}
 	r.stopped = true
+	message := fmt.Sprintf("more than %d values, those repeated by aliases included; the rest is not read", MaxNodes)
 	if depth > MaxDepth {
-		r.fault(r.place(at, at), nil, "nested deeper than %d levels; the rest is not read", MaxDepth)
-		return
+		message = fmt.Sprintf("nested deeper than %d levels; the rest is not read", MaxDepth)
 	}
-	r.fault(r.place(at, at), nil, "more than %d values, those repeated by aliases included; the rest is not read", MaxNodes)
+	r.errors = append(r.errors, Error{At: r.place(at, at), Message: message, Bound: true}) // once, so above MaxErrors too
 }
 
 // explicitTag is the tag written in the file, or "".
