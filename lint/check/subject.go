@@ -47,7 +47,7 @@ func (c *checker) subject(ctx context.Context, target Target, settings *Settings
 	}); fault != nil {
 		r.faults = append(r.faults, *fault)
 	}
-	if view != nil && len(r.faults) == 0 && ctx.Err() == nil {
+	if c.options.Cache != nil && view != nil && len(r.faults) == 0 && ctx.Err() == nil {
 		c.options.Cache.put(target, settings, view.Reads(), r)
 	}
 	return r

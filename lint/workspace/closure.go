@@ -58,23 +58,24 @@ func (v *View) importedFiles(m *pyscan.Module, i *pyscan.Import) []string {
 
 // Importers lists the Python files of the project that import a file, directly or not, nearest first; the file itself is not
 // among them.
-func (v *View) Importers(name string) []string {
-	return reach(name, func(file string) []string {
-		stem := strings.TrimSuffix(path.Base(file), ".py")
-		if stem == "__init__" {
-			stem = path.Base(path.Dir(file))
+func (v *View) Importers(name string) []string { return reach(name, v.DirectImporters)[1:] }
+
+// DirectImporters lists the Python files of the project that import a file themselves.
+func (v *View) DirectImporters(name string) []string {
+	stem := strings.TrimSuffix(path.Base(name), ".py")
+	if stem == "__init__" {
+		stem = path.Base(path.Dir(name))
+	}
+	var files []string
+	for _, other := range v.around(name, importKeyword+stem) {
+		if other == name {
+			continue
 		}
-		var files []string
-		for _, other := range v.around(file, importKeyword+stem) {
-			if other == file {
-				continue
-			}
-			if m := v.Module(other); m != nil && slices.ContainsFunc(m.Imports, func(i *pyscan.Import) bool { return slices.Contains(v.importedFiles(m, i), file) }) {
-				files = append(files, other)
-			}
+		if m := v.Module(other); m != nil && slices.ContainsFunc(m.Imports, func(i *pyscan.Import) bool { return slices.Contains(v.importedFiles(m, i), name) }) {
+			files = append(files, other)
 		}
-		return files
-	})[1:]
+	}
+	return files
 }
 
 // Importing reports whether any Python file of the project imports a module whose last name is this. It reads an index, so it

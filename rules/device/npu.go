@@ -11,7 +11,7 @@ import (
 )
 
 // onNPU reports whether a file is for Ascend NPUs alone and CUDA names in it mean CUDA: it imports torch_npu or moves tensors to
-// the NPU, on no condition, or every file that imports it does; and nothing around it hands the names of CUDA to the NPU.
+// the NPU, on no condition, or every file that imports it directly does; and nothing around it hands the names of CUDA to the NPU.
 func onNPU(pass *lint.Pass, module *pyscan.Module) bool {
 	name := module.File.Path
 	if workspace.IsTest(name) || !forNPU(pass, module) && !(bytes.Contains(module.File.Text, []byte("npu")) && importersForNPU(pass, module)) {
@@ -24,7 +24,7 @@ func onNPU(pass *lint.Pass, module *pyscan.Module) bool {
 }
 
 func importersForNPU(pass *lint.Pass, module *pyscan.Module) bool {
-	importers := pass.Importers(module.File.Path)
+	importers := pass.DirectImporters(module.File.Path)
 	for _, file := range importers {
 		if m := pass.Module(file); m == nil || !forNPU(pass, m) {
 			return false
