@@ -146,11 +146,8 @@ func TestFixesOfSARIF(t *testing.T) {
 				}
 				var edits []replacement
 				for _, edit := range change.Replacements {
-					next := replacement{start: source.Spot{Line: edit.Deleted.StartLine, Column: edit.Deleted.StartColumn}, end: source.Spot{Line: edit.Deleted.EndLine, Column: edit.Deleted.EndColumn}}
-					if edit.Inserted != nil {
-						next.text = edit.Inserted.Text
-					}
-					edits = append(edits, next)
+					d := edit.Deleted
+					edits = append(edits, replacement{start: source.Spot{Line: d.StartLine, Column: d.StartColumn}, end: source.Spot{Line: d.EndLine, Column: d.EndColumn}, text: edit.Inserted.Text})
 				}
 				before, want := afterFix(t, report, name, fixes[j])
 				if got := edited(before, edits, byRunes); got != want {

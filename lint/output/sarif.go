@@ -126,11 +126,7 @@ func toSARIFFix(report *check.Report, fix lint.Fix, edits []replacement) sarifFi
 			i = len(f.Changes)
 			f.Changes = append(f.Changes, sarifChange{Artifact: artifact})
 		}
-		next := sarifReplacement{Deleted: toSARIFRegion(edit.start, edit.end)}
-		if edit.text != "" {
-			next.Inserted = &sarifText{Text: edit.text}
-		}
-		f.Changes[i].Replacements = append(f.Changes[i].Replacements, next)
+		f.Changes[i].Replacements = append(f.Changes[i].Replacements, sarifReplacement{toSARIFRegion(edit.start, edit.end), sarifText{Text: edit.text}})
 	}
 	return f
 }

@@ -88,6 +88,6 @@ type (
 	}
 	sarifReplacement struct {
 		Deleted  sarifRegion `json:"deletedRegion"`
-		Inserted *sarifText  `json:"insertedContent,omitempty"`
+		Inserted sarifText   `json:"insertedContent"` // also for deletions: reviewdog 0.21 fails where it is left out
 	}
 )
