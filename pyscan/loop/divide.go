@@ -160,7 +160,7 @@ func (d *dividing) def(scope *pyscan.Scope, frame *pyscan.Frame, def *pyscan.Def
 func (d *dividing) call(scope *pyscan.Scope, frame *pyscan.Frame, call *syntax.Call, always bool, depth int) {
 	callee := d.link.Expand(d.link.Eval(scope, frame, call.Func))
 	name := d.link.ExternalName(callee)
-	if attr, ok := call.Func.(*syntax.Attribute); ok {
+	if attr, ok := call.Func.(*syntax.Attribute); ok && !ownMethod(d.link, scope, frame, attr) {
 		switch attr.Attr {
 		case "div", "div_", "divide", "true_divide":
 			if name == "" && len(call.Args) > 0 {

@@ -316,7 +316,15 @@ func (b *builder) comparison(e *syntax.Compare) Cond {
 		if isInt(right, 0) && op == syntax.Gt && b.iterates(left) {
 			return Cond{Kind: First, Negated: true}
 		}
-	case syntax.Lt: // i < n - 1: all but the last
+	case syntax.Lt, syntax.LtE: // count < n, where the counter is set back: off the boundary
+		if b.counts(left) && b.resets(left) {
+			n, _ := b.lessOne(right)
+			return Cond{Kind: Modulo, Negated: true, N: n, Counter: pyscan.Path(left), Offset: 1}
+		}
+		if op == syntax.LtE {
+			break
+		}
+		// i < n - 1: all but the last
 		if n, offset := b.lessOne(right); offset == 1 && (b.iterates(left) || b.counts(left)) {
 			return Cond{Kind: LastOf, Negated: true, N: n, Counter: pyscan.Path(left)}
 		}

@@ -42,12 +42,12 @@ var hooks = map[string]map[string]string{
 	"on_step_end":              {"transformers.TrainerCallback": "transformers.Trainer"},
 	"on_substep_end":           {"transformers.TrainerCallback": "transformers.Trainer"},
 	"on_step_begin":            {"transformers.TrainerCallback": "transformers.Trainer"},
-	"on_train_batch_end":       {"pytorch_lightning.Callback": "Lightning", "pytorch_lightning.LightningModule": "Lightning", "pytorch_lightning.callbacks.Callback": "Lightning"},
-	"on_train_batch_start":     {"pytorch_lightning.Callback": "Lightning", "pytorch_lightning.LightningModule": "Lightning", "pytorch_lightning.callbacks.Callback": "Lightning"},
-	"on_before_zero_grad":      {"pytorch_lightning.Callback": "Lightning", "pytorch_lightning.LightningModule": "Lightning", "pytorch_lightning.callbacks.Callback": "Lightning"},
-	"on_before_backward":       {"pytorch_lightning.Callback": "Lightning", "pytorch_lightning.LightningModule": "Lightning", "pytorch_lightning.callbacks.Callback": "Lightning"},
-	"on_after_backward":        {"pytorch_lightning.Callback": "Lightning", "pytorch_lightning.LightningModule": "Lightning", "pytorch_lightning.callbacks.Callback": "Lightning"},
-	"on_before_optimizer_step": {"pytorch_lightning.Callback": "Lightning", "pytorch_lightning.LightningModule": "Lightning", "pytorch_lightning.callbacks.Callback": "Lightning"},
+	"on_train_batch_end":       {"pytorch_lightning.Callback": "Lightning", "pytorch_lightning.LightningModule": "Lightning"},
+	"on_train_batch_start":     {"pytorch_lightning.Callback": "Lightning", "pytorch_lightning.LightningModule": "Lightning"},
+	"on_before_zero_grad":      {"pytorch_lightning.Callback": "Lightning", "pytorch_lightning.LightningModule": "Lightning"},
+	"on_before_backward":       {"pytorch_lightning.Callback": "Lightning", "pytorch_lightning.LightningModule": "Lightning"},
+	"on_after_backward":        {"pytorch_lightning.Callback": "Lightning", "pytorch_lightning.LightningModule": "Lightning"},
+	"on_before_optimizer_step": {"pytorch_lightning.Callback": "Lightning", "pytorch_lightning.LightningModule": "Lightning"},
 	"forward":                  {"torch.nn.Module": "module", "pytorch_lightning.LightningModule": "module"},
 }
 
@@ -144,6 +144,20 @@ func (b *builder) projectMethod(callee pyscan.Value) bool {
 		}
 	}
 	return true
+}
+
+// ownMethod reports whether a method is one of the project's, or of an object that is no tensor and no GradScaler: then its
+// name says nothing about what it does.
+func ownMethod(link Linker, scope *pyscan.Scope, frame *pyscan.Frame, attr *syntax.Attribute) bool {
+	if name, ok := attr.Value.(*syntax.Name); ok && name.ID == "self" {
+		return true
+	}
+	for _, one := range alternatives(link.Expand(link.Eval(scope, frame, attr))) {
+		if link.Called(one) != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // isModel marks calls of a model: an nn.Module of the project, a wrapper around one, or a value of unknown type that is
@@ -307,7 +321,7 @@ func (b *builder) instance(value *pyscan.Instance) object {
 		return gradScaler
 	case name == "accelerate.Accelerator":
 		return accelerator
-	case name == "lightning_fabric.Fabric", name == "lightning.Fabric":
+	case name == "lightning_fabric.Fabric":
 		return fabric
 	case strings.HasSuffix(name, "DeepSpeedEngine"), strings.HasSuffix(name, "PipelineEngine"):
 		return engine
@@ -446,7 +460,7 @@ func (b *builder) backward(event *Event) Kind {
 		if !ok {
 			break
 		}
-		if attr.Attr == "scale" && len(c.Args) == 1 {
+		if attr.Attr == "scale" && len(c.Args) == 1 && !ownMethod(b.link, b.scope, b.frame, attr) {
 			event.By, event.Loss = Scaler, recv
 			return Backward
 		}
@@ -537,12 +551,12 @@ func (b *builder) context(e syntax.Expr) []Context {
 	}
 	value := b.link.Expand(b.link.Eval(b.scope, b.frame, e))
 	if call, ok := e.(*syntax.Call); ok && len(call.Args)+len(call.Keywords) == 0 { // ctx = model.no_sync if c else nullcontext; with ctx():
-		if name, ok := call.Func.(*syntax.Name); ok {
-			if def := b.scope.Def(name); def != nil && def.Kind == pyscan.AssignDef {
-				if choice, ok := def.Value.(*syntax.IfExp); ok {
-					return b.chosen(call, choice)
-				}
-			}
+		maker := call.Func
+		if def := b.defOf(maker); def != nil && def.Kind == pyscan.AssignDef && len(def.Path) == 0 && def.Value != nil {
+			maker = def.Value
+		}
+		if choice, ok := maker.(*syntax.IfExp); ok { // also (model.no_sync if c else nullcontext)()
+			return b.chosen(call, choice)
 		}
 	}
 	return []Context{{Expr: e, Values: alternatives(value), Scope: b.scope, Frame: b.frame, Kind: contextKind(b.link, value)}}

@@ -34,7 +34,11 @@ func (w *Window) Scaled(backward *Event, link Linker) pyscan.Truth {
 	if backward.Loss == nil {
 		return pyscan.Maybe
 	}
-	return s.expr(backward.Scope, backward.Frame, backward.Loss, 12)
+	is := s.expr(backward.Scope, backward.Frame, backward.Loss, 12)
+	if is == pyscan.No && (hooked(w.Micro.Scope, link) || hooked(backward.Scope, link)) {
+		return pyscan.Maybe
+	}
+	return is
 }
 
 type scaling struct {
@@ -75,7 +79,7 @@ func (s *scaling) expr(scope *pyscan.Scope, frame *pyscan.Frame, e syntax.Expr, 
 		return again(e.Value)
 	case *syntax.Name:
 		if def := scope.Def(e); def != nil {
-			return s.def(scope, frame, def, depth)
+			return s.def(scope, frame, def, depth).Or(s.inPlace(scope, frame, e, def))
 		}
 		return s.value(s.link.Expand(s.link.Eval(scope, frame, e)))
 	case *syntax.Attribute:
@@ -90,7 +94,7 @@ func (s *scaling) expr(scope *pyscan.Scope, frame *pyscan.Frame, e syntax.Expr, 
 		}
 		return again(e.Value)
 	case *syntax.Subscript:
-		return again(e.Value)
+		return s.subscript(scope, frame, e, depth)
 	case *syntax.Call:
 		return s.call(scope, frame, e, depth)
 	case *syntax.Await:
@@ -263,7 +267,7 @@ func (s *scaling) call(scope *pyscan.Scope, frame *pyscan.Frame, call *syntax.Ca
 	case "builtins.sum", "torch.stack", "torch.sum", "torch.dot", "torch.einsum", "torch.add":
 		return pyscan.Maybe
 	}
-	if attr, ok := call.Func.(*syntax.Attribute); ok && name == "" {
+	if attr, ok := call.Func.(*syntax.Attribute); ok && name == "" && !ownMethod(s.link, scope, frame, attr) {
 		switch attr.Attr {
 		case "div", "div_", "divide", "true_divide":
 			if len(call.Args) > 0 {
@@ -400,6 +404,9 @@ func (s *scaling) value(value pyscan.Value) pyscan.Truth {
 			return pyscan.Yes
 		}
 	case *pyscan.Result:
+		if member, ok := value.Of.(*pyscan.Member); ok && member.Name == "mean" {
+			return s.value(member.Base)
+		}
 		for _, one := range alternatives(s.link.Expand(value.Of)) {
 			switch one.(type) {
 			case *pyscan.Instance, *pyscan.Wrapped:

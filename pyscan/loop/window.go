@@ -83,6 +83,9 @@ func window(l *Loop, backward []*Event, link Linker) *Window {
 				w.Accumulates = pyscan.No
 			}
 		}
+		if !overData(l, backward, link) {
+			w.Accumulates = pyscan.No
+		}
 		return w
 	}
 	return w
