@@ -44,8 +44,23 @@ type Cond struct {
 // Guard is a conjunction of conditions; empty means always.
 type Guard []Cond
 
-// With is the guard with one more condition.
-func (g Guard) With(c ...Cond) Guard { return append(g[:len(g):len(g)], c...) }
+// maxGuard bounds the conditions of a guard. Every branch of a chain of elif is under the negations of all before it, so without
+// a bound a long chain would cost the square of its length.
+const maxGuard = 48
+
+// With is the guard with more conditions. Of a long one the first and the last are kept, with an unknown one for those between.
+func (g Guard) With(c ...Cond) Guard {
+	all := append(g[:len(g):len(g)], c...)
+	if len(all) <= maxGuard {
+		return all
+	}
+	const half = maxGuard / 2
+	between := all[half]
+	out := make(Guard, 0, maxGuard)
+	out = append(out, all[:half]...)
+	out = append(out, Cond{Kind: UnknownCond, Expr: between.Expr, Scope: between.Scope, Frame: between.Frame})
+	return append(out, all[len(all)-half+1:]...)
+}
 
 // Has reports whether a condition of the kind, not negated, is part of the guard.
 func (g Guard) Has(kind CondKind) bool {

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/trainvet/trainvet/lint/constant"
 	"github.com/trainvet/trainvet/pyscan"
@@ -74,7 +75,7 @@ func (s *scaling) expr(scope *pyscan.Scope, frame *pyscan.Frame, e syntax.Expr, 
 	case *syntax.UnaryOp:
 		return again(e.Operand)
 	case *syntax.IfExp:
-		return s.either(scope, again(e.Body), again(e.OrElse), e.Test)
+		return s.either(scope, again(e.Body), again(e.OrElse), func() syntax.Expr { return e.Test })
 	case *syntax.NamedExpr:
 		return again(e.Value)
 	case *syntax.Name:
@@ -107,12 +108,14 @@ func (s *scaling) expr(scope *pyscan.Scope, frame *pyscan.Frame, e syntax.Expr, 
 func (s *scaling) sum(a, b pyscan.Truth) pyscan.Truth { return a.And(b) }
 
 // either joins two branches. A division on one of them counts when the test asks whether there is any accumulation.
-func (s *scaling) either(scope *pyscan.Scope, a, b pyscan.Truth, test syntax.Expr) pyscan.Truth {
+func (s *scaling) either(scope *pyscan.Scope, a, b pyscan.Truth, of func() syntax.Expr) pyscan.Truth {
 	if a == b {
 		return a
 	}
-	if a.Or(b) == pyscan.Yes && test != nil {
-		return s.asksForAccumulation(scope, test)
+	if a.Or(b) == pyscan.Yes {
+		if test := of(); test != nil {
+			return s.asksForAccumulation(scope, test)
+		}
 	}
 	return pyscan.Maybe
 }
@@ -176,6 +179,7 @@ func (s *scaling) def(scope *pyscan.Scope, frame *pyscan.Frame, def *pyscan.Def,
 // phi joins the definitions that reach a use. One that was made in an earlier iteration says nothing about this one.
 func (s *scaling) phi(scope *pyscan.Scope, frame *pyscan.Frame, def *pyscan.Def, depth int) pyscan.Truth {
 	answer, first := pyscan.Maybe, true
+	test := sync.OnceValue(func() syntax.Expr { return branchTest(scope, def.Alternatives) }) // walks the whole function
 	for _, alternative := range def.Alternatives {
 		if def.InLoop && len(def.Alternatives) > 1 && !made(s.window.Micro, alternative) {
 			continue
@@ -185,7 +189,7 @@ func (s *scaling) phi(scope *pyscan.Scope, frame *pyscan.Frame, def *pyscan.Def,
 			answer, first = is, false
 			continue
 		}
-		answer = s.either(scope, answer, is, branchTest(scope, def.Alternatives))
+		answer = s.either(scope, answer, is, test)
 	}
 	return answer
 }
