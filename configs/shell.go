@@ -23,6 +23,7 @@ const (
 	maxShellText     = 1 << 16 // bytes of a variable
 	maxShellFields   = 4096    // words of a command or an array
 	maxShellNest     = 1000    // brackets and compound commands inside of each other
+	maxShellPrefix   = 10000   // operators and prefixes such as ! and time in one statement
 	maxLoopItems     = 8       // rounds up to which a loop is followed for each item, those of loops around it included
 	maxChoices       = 4       // values that branches may give a variable before it counts as unknown
 )

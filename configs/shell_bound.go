@@ -6,7 +6,7 @@ import "bytes"
 // and takes time that grows with the square of their number, so this looks at bytes alone: it does not know what is quoted,
 // which nests in substitutions as well, and counts words only where a command can begin.
 func tooNested(text []byte) int {
-	brackets, compounds := 0, 0
+	brackets, compounds, prefixes := 0, 0, 0
 	begins := true
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; c {
@@ -25,23 +25,31 @@ func tooNested(text []byte) int {
 				i = len(text)
 			}
 			begins = true
-		case '(', '{':
+		case '(', '{', '[':
 			brackets++
 			begins = true
-		case ')', '}':
+		case ')', '}', ']':
 			brackets = max(brackets-1, 0)
 			begins = true // the pattern of a case
+		case '!', '-', '+', '~', '?', '*':
+			prefixes++ // operators nest to the right
+			begins = begins && c == '!'
 		case '\n', ';', '&', '|', '`':
-			begins = true
+			begins, prefixes = true, 0
 		default:
 			end := i + 1
 			for end < len(text) && isWordByte(text[end]) {
 				end++
 			}
 			word := string(text[i:min(end, i+8)])
+			if begins && (word == "time" || word == "coproc") {
+				prefixes++
+				i = end - 1
+				break
+			}
 			i, begins = end-1, begins && keywordNest(word, &compounds)
 		}
-		if brackets+compounds > maxShellNest {
+		if brackets+compounds > maxShellNest || prefixes > maxShellPrefix {
 			return min(i, len(text)-1)
 		}
 	}

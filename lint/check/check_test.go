@@ -441,3 +441,22 @@ func TestFix(t *testing.T) {
 		}
 	}
 }
+
+// TestBoundIsUnreadable holds that a file beyond a bound of its parser is one message and no finding.
+func TestBoundIsUnreadable(t *testing.T) {
+	for name, c := range map[string]struct{ text, reason string }{
+		"a.json": {`{"batch_size": ` + strings.Repeat("[", 1000) + strings.Repeat("]", 1000) + "}", "nested deeper than 256 levels"},
+		"a.toml": {"batch_size = 1\n" + strings.Repeat("a.", 1000) + "a = 1\n", "a key of more than 64 parts"},
+		"a.yaml": {"batch_size: " + strings.Repeat("[", 1000) + strings.Repeat("]", 1000) + "\n", "nested deeper than 256 levels"},
+		"a.sh":   {"torchrun train.py\n" + strings.Repeat("$(", 2000) + strings.Repeat(")", 2000) + "\n", "nested deeper than 1000 levels"},
+	} {
+		report, err := try(t, map[string]string{name: c.text}, world(), check.Flags{})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if len(report.Findings) > 0 || report.Summary.Unreadable != 1 || report.Summary.Files != 0 || !strings.Contains(report.Unreadable[0].Reason, c.reason) {
+			t.Errorf("%s: %s, unreadable %v, %d files", name, found(report), report.Unreadable, report.Summary.Files)
+		}
+	}
+}

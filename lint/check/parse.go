@@ -21,6 +21,24 @@ func (s *subject) parse() {
 	}
 }
 
+// bound tells which bound keeps the file from being read whole; "" when there is none. What a file holds beyond a bound is not known
+// to be wrong, so it is no finding.
+func (s *subject) bound() string {
+	var faults []configs.Error
+	if s.script != nil {
+		faults = s.script.Errors
+	}
+	for _, tree := range s.trees {
+		faults = append(faults[:len(faults):len(faults)], tree.Errors...)
+	}
+	for _, fault := range faults {
+		if fault.Bound {
+			return fault.Message
+		}
+	}
+	return ""
+}
+
 // run lets one rule look at the file. Plausible says that the file is one for this rule by its words.
 func (s *subject) run(pass *lint.Pass, plausible bool) {
 	rule := pass.Rule

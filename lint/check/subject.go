@@ -62,6 +62,9 @@ func (c *checker) look(view *workspace.View, file *source.File, target Target, s
 	}
 	subject := subject{view: view, file: file}
 	subject.parse()
+	if r.unreadable = subject.bound(); r.unreadable != "" {
+		return
+	}
 	var findings []Finding
 	for _, rule := range run {
 		pass := lint.NewPass(view, rule, settings.Options[rule.Name])

@@ -89,13 +89,15 @@ func plainTraining(pass *lint.Pass, l *loop.Loop, w *loop.Window) bool {
 			return false
 		}
 	}
+	asked := map[*pyscan.Scope]bool{} // thousands of backward calls can stand in one function
 	for _, backward := range w.Backward {
 		if backward.By != loop.Plain || backward.In(loop.NoGradContext) || backward.Loss == nil || scaledByHand(pass, backward.Scope, backward.Loss, 3) {
 			return false
 		}
-		if mentionsScaler(backward.Scope) {
+		if !asked[backward.Scope] && mentionsScaler(backward.Scope) {
 			return false
 		}
+		asked[backward.Scope] = true
 	}
 	if mentionsScaler(l.Scope) || mentionsScaler(w.Micro.Scope) {
 		return false

@@ -49,11 +49,16 @@ func noSync(c loop.Context) (call *syntax.Call, result *pyscan.Result, model pys
 // reducesByHand reports whether the functions around an event hold a call that says it synchronises: then whoever wrote
 // them knows what the wrapper leaves undone.
 func reducesByHand(events ...*loop.Event) bool {
+	walked := map[*pyscan.Scope]bool{} // thousands of events can stand in one function
 	for _, event := range events {
 		scope := event.Scope
 		for scope.Parent != nil && scope.Kind == pyscan.LambdaScope {
 			scope = scope.Parent
 		}
+		if walked[scope] {
+			continue
+		}
+		walked[scope] = true
 		for _, stmt := range scope.Body() {
 			found := false
 			syntax.Inspect(stmt, func(n syntax.Node) bool {

@@ -25,6 +25,7 @@ var LossGraphAccumulated = &lint.Rule{
 	Mentions: loop.Mentions,
 	Loop: func(pass *lint.Pass, root *loop.Loop) {
 		reported := map[source.Place]bool{}
+		walked := map[[2]any][]keeper{} // by loop and name of the loss: thousands of backward calls can share them
 		for backward, in := range root.All {
 			if backward.Kind != loop.Backward || backward.By == loop.Foreign || backward.Loss == nil || in.Node == nil || len(backward.Via) > 0 || backward.Scope != in.Scope {
 				continue
@@ -33,7 +34,13 @@ var LossGraphAccumulated = &lint.Rule{
 			if path == "" {
 				continue
 			}
-			for _, kept := range keepers(in.Node, path) {
+			where := [2]any{in.Node, path}
+			list, known := walked[where]
+			if !known {
+				list = keepers(in.Node, path)
+				walked[where] = list
+			}
+			for _, kept := range list {
 				at := backward.Scope.Module.File.At(kept.stmt.Span())
 				if reported[at] || !outlives(backward.Scope, in.Node, kept) || !sameValue(backward.Scope, kept.use, unscaled(backward.Loss), path) || feedsBackward(root, backward.Scope, kept.into) {
 					continue
