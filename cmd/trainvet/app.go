@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/output"
+	"github.com/trainvet/trainvet/lint/source"
 	"github.com/trainvet/trainvet/rules"
 )
 
@@ -29,13 +30,17 @@ type app struct {
 	env            func(string) string
 	dir            string // current folder, absolute, with forward slashes
 	rules          []*lint.Rule
+	overwrite      func(*source.File) error // replaces a file on disk
 	color          string
 	code           int
 }
 
 // Main runs the command line and gives back the exit code.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, env: os.Getenv, rules: rules.All()}
+	return run(&app{stdin: stdin, stdout: stdout, stderr: stderr, env: os.Getenv, rules: rules.All(), overwrite: overwrite}, args)
+}
+
+func run(a *app, args []string) (code int) {
 	defer func() {
 		if reason := recover(); reason != nil {
 			a.complain("internal error: %v; this is a fault of trainvet, please report it\n%s", reason, debug.Stack())

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"github.com/trainvet/trainvet/lint/check"
 	"github.com/trainvet/trainvet/lint/source"
 	"github.com/trainvet/trainvet/lint/workspace"
 	"github.com/trainvet/trainvet/pyscan/syntax"
@@ -28,6 +29,8 @@ func (a *app) ast() *cobra.Command {
 			for _, name := range files {
 				line, err := astLine(filepath.ToSlash(name))
 				switch {
+				case name == "":
+					a.unreadable(`""`, check.ErrEmptyName.Error())
 				case err != nil:
 					a.unreadable(name, reason(err))
 				case bytes.Contains(line, []byte(`,"errors":[`)):

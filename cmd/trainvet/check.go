@@ -40,6 +40,11 @@ func (a *app) check() *cobra.Command {
 			if dash := command.ArgsLenAtDash(); dash >= 0 {
 				f.command, paths = paths[dash:], paths[:dash]
 			}
+			for name, file := range map[string]string{"baseline": f.settings.Baseline, "write-baseline": f.writeBaseline} {
+				if file == "" && command.Flags().Changed(name) {
+					return usagef("--%s: an empty name", name)
+				}
+			}
 			return a.runCheck(&f, paths)
 		},
 	}
@@ -92,14 +97,14 @@ func (a *app) runCheck(f *checkFlags, paths []string) error {
 	if err != nil {
 		return err
 	}
-	report := fixed.Report
-	report.Version = versionNumber()
-	report.AddUnreadable(in.problems)
+	fixed.Report.AddUnreadable(in.problems)
 	if f.fix || f.diff {
-		if done, err := a.applyFixes(f, in, fixed); done || err != nil {
+		if done, err := a.applyFixes(f, in, fixed, options); done || err != nil {
 			return err
 		}
 	}
+	report := fixed.Report
+	report.Version = versionNumber()
 	if f.writeBaseline != "" {
 		return a.recordBaseline(f, in, report)
 	}
@@ -137,6 +142,14 @@ func (f *checkFlags) finish() error {
 	}
 	if f.settings.Isolated && f.settings.Config != "" {
 		return usagef("--isolated and --config exclude each other")
+	}
+	if f.writeBaseline != "" {
+		if info, err := os.Stat(f.writeBaseline); err == nil && !info.Mode().IsRegular() {
+			return usagef("--write-baseline %s: is not a file", f.writeBaseline)
+		}
+		if f.settings.Baseline != "" && clean(f.settings.Baseline) == clean(f.writeBaseline) {
+			f.settings.Baseline = "" // it is made anew, and may not be there yet
+		}
 	}
 	var err error
 	f.settings.Run, err = f.facts.plan()

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,8 +17,8 @@ import (
 )
 
 // applyFixes writes the fixed files, or with --diff prints what would change. The text of stdin goes to stdout, fixed or not. Done
-// says that there is nothing more to print.
-func (a *app) applyFixes(f *checkFlags, in *inputs, fixed *check.Fixed) (done bool, err error) {
+// says that there is nothing more to print. A file that cannot be written is told on stderr, and its findings come back.
+func (a *app) applyFixes(f *checkFlags, in *inputs, fixed *check.Fixed, options check.Options) (done bool, err error) {
 	for _, fault := range fixed.Refused {
 		a.trouble("%s: rule %s: %s; this is a fault of trainvet, please report it", output.Escape(fault.Path), fault.Rule, output.Escape(fault.Reason))
 	}
@@ -23,12 +26,22 @@ func (a *app) applyFixes(f *checkFlags, in *inputs, fixed *check.Fixed) (done bo
 		return true, a.printDiff(in.snapshot, fixed)
 	}
 	text, _ := in.snapshot.File(in.stdin)
+	var written []*source.File
 	for _, file := range fixed.Files {
 		if in.stdin != "" && file.Path == in.stdin {
 			text = file
-		} else if err := overwrite(file); err != nil {
+		} else if err := a.overwrite(file); err != nil {
+			a.unreadable(file.Path, "not fixed: "+osReason(err))
+			continue
+		}
+		written = append(written, file)
+	}
+	if len(written) < len(fixed.Files) { // what is left is not what Fix saw
+		fixed.Report, err = check.Run(context.Background(), in.snapshot.With(written...), in.targets, options)
+		if err != nil {
 			return true, err
 		}
+		fixed.Report.AddUnreadable(in.problems)
 	}
 	if in.stdin == "" || text == nil {
 		return false, nil
@@ -38,6 +51,15 @@ func (a *app) applyFixes(f *checkFlags, in *inputs, fixed *check.Fixed) (done bo
 	}
 	a.conclude(f, fixed.Report)
 	return true, nil
+}
+
+// osReason is what went wrong with a file, without the operation and the name.
+func osReason(err error) string {
+	var inner *fs.PathError
+	if errors.As(err, &inner) {
+		return inner.Err.Error()
+	}
+	return err.Error()
 }
 
 // overwrite replaces the content of a file; its mode and whatever links to it stay.

@@ -43,8 +43,11 @@ func TestScripts(t *testing.T) {
 			"folderlink": folderLink,
 		},
 		Condition: func(condition string) (bool, error) {
-			if condition == "fifo" {
+			switch condition {
+			case "fifo":
 				return canFIFO, nil
+			case "root":
+				return os.Geteuid() == 0, nil
 			}
 			return false, errors.New("unknown condition " + condition)
 		},

@@ -27,6 +27,10 @@ func (a *app) open(names []string, facts plan.Plan) *project {
 	p := &project{}
 	var targets []check.Target
 	for _, name := range names {
+		if name == "" {
+			a.unreadable(`""`, check.ErrEmptyName.Error())
+			continue
+		}
 		name = clean(name)
 		settings.For(path.Dir(name))
 		if _, err := snapshot.File(name); err != nil {

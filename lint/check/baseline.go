@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"path"
@@ -53,7 +54,13 @@ func ReadBaseline(text []byte) (Baseline, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&file); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = errors.New("it is empty")
+		}
 		return nil, fmt.Errorf("is no baseline: %w", err)
+	}
+	if len(bytes.TrimSpace(text[decoder.InputOffset():])) > 0 {
+		return nil, errors.New("is no baseline: more follows its end")
 	}
 	if file.Version != 1 {
 		return nil, fmt.Errorf("is a baseline of version %d; this trainvet reads version 1", file.Version)
@@ -99,9 +106,34 @@ func (r *Resolver) relativeTo(folder string) func(string) string {
 	}
 }
 
-// hideKnown takes out the findings that the baselines of their settings record.
-func (c *checker) hideKnown(report *Report, settings map[string]*Settings) error {
+// loadBaselines reads the baselines of all settings, and that of the flag even where there is nothing to check: a baseline that
+// cannot be read is told whether or not it would hide anything.
+func (c *checker) loadBaselines(settings []*Settings) (map[string]Baseline, error) {
 	loaded := map[string]Baseline{}
+	var files []string
+	if flag := c.options.Settings.Flags.Baseline; flag != "" {
+		files = append(files, c.options.Settings.Absolute(flag))
+	}
+	if !c.options.NoBaseline {
+		for _, s := range settings {
+			files = append(files, s.Baseline)
+		}
+	}
+	for _, file := range files {
+		if _, known := loaded[file]; file == "" || known {
+			continue
+		}
+		known, err := c.loadBaseline(file)
+		if err != nil {
+			return nil, err
+		}
+		loaded[file] = known
+	}
+	return loaded, nil
+}
+
+// hideKnown takes out the findings that the baselines of their settings record.
+func (c *checker) hideKnown(report *Report, settings map[string]*Settings, loaded map[string]Baseline) {
 	ids := map[string][]Identity{}
 	kept := report.Findings[:0:0]
 	for i, finding := range report.Findings {
@@ -110,23 +142,16 @@ func (c *checker) hideKnown(report *Report, settings map[string]*Settings) error
 			kept = append(kept, finding)
 			continue
 		}
-		known, ok := loaded[file]
-		if !ok {
-			var err error
-			if known, err = c.loadBaseline(file); err != nil {
-				return err
-			}
-			loaded[file] = known
+		if ids[file] == nil {
 			ids[file] = report.Identities(c.options.Settings.relativeTo(path.Dir(file)))
 		}
-		if known[ids[file][i]] {
+		if loaded[file][ids[file][i]] {
 			report.Summary.Suppressed++
 		} else {
 			kept = append(kept, finding)
 		}
 	}
 	report.Findings = kept
-	return nil
 }
 
 func (c *checker) loadBaseline(name string) (Baseline, error) {

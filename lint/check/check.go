@@ -43,6 +43,10 @@ func Run(ctx context.Context, snapshot *workspace.Snapshot, targets []Target, op
 		return nil, err
 	}
 	c := newChecker(snapshot.WithFacts(options.Settings.Facts).WithKnown(options.Settings.Known), options)
+	baselines, err := c.loadBaselines(settings)
+	if err != nil {
+		return nil, err
+	}
 	results := make([]*result, len(targets))
 	var workers sync.WaitGroup
 	next := make(chan int)
@@ -64,7 +68,7 @@ func Run(ctx context.Context, snapshot *workspace.Snapshot, targets []Target, op
 	if err := options.Settings.Err(); err != nil { // of a file that only a run reaches
 		return nil, err
 	}
-	return c.collect(targets, settings, results)
+	return c.collect(targets, settings, results, baselines), nil
 }
 
 func (o *Options) jobs() int {
@@ -105,7 +109,7 @@ func newChecker(snapshot *workspace.Snapshot, options Options) *checker {
 }
 
 // collect puts the results of all subjects together.
-func (c *checker) collect(targets []Target, settings []*Settings, results []*result) (*Report, error) {
+func (c *checker) collect(targets []Target, settings []*Settings, results []*result, baselines map[string]Baseline) *Report {
 	report := NewReport(func(name string) *source.File {
 		file, err := c.snapshot.File(name)
 		if err != nil {
@@ -138,14 +142,12 @@ func (c *checker) collect(targets []Target, settings []*Settings, results []*res
 	}
 	report.Findings = sortFindings(report.Findings)
 	if !c.options.NoBaseline {
-		if err := c.hideKnown(report, bySubject); err != nil {
-			return nil, err
-		}
+		c.hideKnown(report, bySubject, baselines)
 	}
 	report.Summary.count(report.Findings)
 	report.Summary.Unreadable = len(report.Unreadable)
 	report.Summary.Unverified = len(report.Unverified)
-	return report, nil
+	return report
 }
 
 // AddUnreadable takes inputs into the report that were not even listed.

@@ -19,6 +19,9 @@ type Target struct {
 	Test  bool // met on a walk, among tests: mistakes there are made on purpose, or train nothing
 }
 
+// ErrEmptyName is the reason of a Problem with a name of no letters.
+var ErrEmptyName = errors.New("an empty name")
+
 // Problem is an input that could not be read.
 type Problem struct{ Path, Reason string }
 
@@ -29,6 +32,10 @@ type Problem struct{ Path, Reason string }
 func Discover(names []string, settings *Resolver) ([]Target, []Problem) {
 	walk := walker{settings: settings}
 	for _, name := range names {
+		if name == "" { // an unset variable, not the current folder
+			walk.problem(`""`, ErrEmptyName)
+			continue
+		}
 		name = path.Clean(filepath.ToSlash(name))
 		absolute := settings.Absolute(name)
 		info, err := os.Stat(filepath.FromSlash(name))
