@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -82,6 +83,9 @@ It must be silent here.
 replace_this_function_too()
 `
 
+// families are what a rule can be about.
+var families = []string{"checkpointing", "accumulation", "schedule", "memory", "ddp", "fsdp", "zero", "amp", "device", "distributed", "data", "optimizer", "config"}
+
 func main() {
 	log.SetFlags(0)
 	check := flag.Bool("check", false, "only try whether a new rule compiles and passes")
@@ -95,6 +99,12 @@ func main() {
 	match := regexp.MustCompile(`^([a-z]+)/([a-z][a-z0-9]*(?:-[a-z0-9]+)*)$`).FindStringSubmatch(flag.Arg(0))
 	if match == nil || flag.NArg() != 1 {
 		log.Fatal("usage: go run ./cmd/gen/newrule.go FAMILY/NAME, with a NAME in kebab-case that says the bad thing")
+	}
+	if !slices.Contains(families, match[1]) {
+		log.Fatalf("there is no family %q; the families are %s", match[1], strings.Join(families, ", "))
+	}
+	if there, _ := filepath.Glob(filepath.Join(root, "rules", "*", match[2]+".*")); len(there) > 0 {
+		log.Fatalf("a rule %s is there already: %s", match[2], there[0])
 	}
 	write(root, match[1], match[2])
 	for _, generator := range []string{"list.go", "docs.go"} {

@@ -7,9 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/output"
 	"github.com/trainvet/trainvet/lint/source"
@@ -72,6 +74,39 @@ func (e *usageError) Error() string { return e.text }
 
 func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
 
+// flagError says what is wrong with the value of a flag, in words of ours where the flag wants a number or a truth value.
+func flagError(err error) error {
+	var invalid *pflag.InvalidValueError
+	var number *strconv.NumError
+	if !errors.As(err, &invalid) || !errors.As(err, &number) {
+		return &usageError{err.Error()}
+	}
+	wanted := "a whole number"
+	switch {
+	case strings.Contains(number.Func, "Bool"):
+		wanted = "true or false"
+	case errors.Is(err, strconv.ErrRange):
+		wanted = "a smaller number"
+	}
+	return usagef("--%s: wanted %s, not %q", invalid.GetFlag().Name, wanted, invalid.GetValue())
+}
+
+// help is `trainvet help`, for which a command that there is not is a mistake.
+func (a *app) help(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help about a command",
+		RunE: func(_ *cobra.Command, names []string) error {
+			about, rest, err := root.Find(names)
+			if err != nil || len(rest) > 0 {
+				return usagef("no command is called %q", strings.Join(names, " "))
+			}
+			about.InitDefaultHelpFlag()
+			return about.Help()
+		},
+	}
+}
+
 // complain writes a line to stderr, in the form that all our messages have.
 func (a *app) complain(format string, args ...any) {
 	fmt.Fprintf(a.stderr, "trainvet: "+format+"\n", args...)
@@ -111,7 +146,7 @@ func (a *app) root() *cobra.Command {
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err.Error()} })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	root.PersistentFlags().StringVar(&a.color, "color", "auto", "colour the output: auto, always or never")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {
 		switch output.ColorChoice(a.color) {
@@ -120,6 +155,7 @@ func (a *app) root() *cobra.Command {
 		}
 		return usagef("--color must be auto, always or never, not %q", a.color)
 	}
+	root.SetHelpCommand(a.help(root))
 	root.AddCommand(a.check(), a.fit(), a.plan(), a.rule(), a.ast(), a.version())
 	return root
 }

@@ -39,6 +39,9 @@ func (a *app) check() *cobra.Command {
 		RunE: func(command *cobra.Command, paths []string) error {
 			if dash := command.ArgsLenAtDash(); dash >= 0 {
 				f.command, paths = paths[dash:], paths[:dash]
+				if err := recognised(f.command); err != nil {
+					return err
+				}
 			}
 			for name, file := range map[string]string{"baseline": f.settings.Baseline, "write-baseline": f.writeBaseline} {
 				if file == "" && command.Flags().Changed(name) {
@@ -142,6 +145,12 @@ func (f *checkFlags) finish() error {
 	}
 	if f.settings.Isolated && f.settings.Config != "" {
 		return usagef("--isolated and --config exclude each other")
+	}
+	if f.unsafeFixes && !f.fix && !f.diff {
+		return usagef("--unsafe-fixes does nothing without --fix or --diff")
+	}
+	if f.jobs < 0 {
+		return usagef("--jobs: wanted a whole number from 1, or 0 for as many as there are processors, not %d", f.jobs)
 	}
 	if f.writeBaseline != "" {
 		if info, err := os.Stat(f.writeBaseline); err == nil && !info.Mode().IsRegular() {

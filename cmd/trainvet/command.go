@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/trainvet/trainvet/configs"
 	"github.com/trainvet/trainvet/lint/source"
 )
 
@@ -33,10 +34,25 @@ func shellQuote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// filesIn are the files that a command names, as words or as values of flags. The program itself is none.
+// recognised fails for a command of which nothing would be checked.
+func recognised(words []string) error {
+	switch {
+	case len(words) == 0:
+		return usagef("no launch command follows --")
+	case len(configs.ParseShell(commandFile(words)).Commands) == 0 && len(filesIn(words)) == 0:
+		return usagef("%s: is no launch command and names no script that is there", strings.Join(words, " "))
+	}
+	return nil
+}
+
+// filesIn are the files that a command names, as words or as values of flags. The program itself is one only where its name says
+// that it is a script.
 func filesIn(words []string) []string {
 	var files []string
-	for _, word := range words[1:] {
+	for i, word := range words {
+		if i == 0 && source.KindOf(word, nil) == source.Other {
+			continue
+		}
 		if _, value, ok := strings.Cut(word, "="); ok && strings.HasPrefix(word, "-") {
 			word = value
 		}

@@ -39,6 +39,9 @@ func Run(ctx context.Context, snapshot *workspace.Snapshot, targets []Target, op
 	for i, target := range targets {
 		settings[i] = options.Settings.of(target.Path)
 	}
+	if len(targets) == 0 {
+		options.Settings.For(options.Settings.Dir) // the flags are looked at even where there is nothing to check
+	}
 	if err := options.Settings.Err(); err != nil {
 		return nil, err
 	}

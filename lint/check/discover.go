@@ -51,7 +51,7 @@ func Discover(names []string, settings *Resolver) ([]Target, []Problem) {
 			walk.add(Target{Path: name, Named: true}, absolute)
 		}
 	}
-	return walk.targets, walk.problems
+	return walk.withoutLinks(), walk.problems
 }
 
 // Excludes reports whether the settings leave out a file.
@@ -67,6 +67,7 @@ type walker struct {
 	targets  []Target
 	problems []Problem
 	seen     map[string]int
+	links    []string // of the targets, those met as links: their names in seen
 }
 
 func (w *walker) add(target Target, absolute string) {
@@ -114,9 +115,51 @@ func (w *walker) folder(shown, absolute string, above []patterns) {
 				w.folder(name, full, ignored)
 			}
 		case w.every || isWalked(kindOnDisk(name)) && !w.settings.Excludes(full):
+			if entry.Type()&fs.ModeSymlink != 0 {
+				w.links = append(w.links, full)
+			}
 			w.add(Target{Path: name, Test: isTest(strings.TrimPrefix(name, w.root+"/"))}, full)
 		}
 	}
+}
+
+// withoutLinks are the targets without the links met on a walk to a file that is a target itself, by its own name or by an
+// earlier link: it would be reported twice, and fixed twice.
+func (w *walker) withoutLinks() []Target {
+	drop := map[int]bool{}
+	if len(w.links) == 0 {
+		return w.targets
+	}
+	real := func(name string) string {
+		if found, err := filepath.EvalSymlinks(filepath.FromSlash(name)); err == nil {
+			return found
+		}
+		return name
+	}
+	for _, link := range w.links {
+		if at := w.seen[link]; !w.targets[at].Named {
+			drop[at] = true
+		}
+	}
+	held := map[string]bool{}
+	for absolute, at := range w.seen {
+		if !drop[at] {
+			held[real(absolute)] = true
+		}
+	}
+	for _, link := range w.links {
+		if at := w.seen[link]; drop[at] && !held[real(link)] {
+			held[real(link)] = true
+			delete(drop, at)
+		}
+	}
+	var kept []Target
+	for at, target := range w.targets {
+		if !drop[at] {
+			kept = append(kept, target)
+		}
+	}
+	return kept
 }
 
 // isTest goes by the names that pytest, unittest and people give: a folder tests, test or fixtures, test_x.py, x_test.py and

@@ -157,6 +157,9 @@ func syntaxErrors(snapshot *workspace.Snapshot, file *source.File) int {
 	s := subject{view: snapshot.View(context.Background()), file: file}
 	s.parse()
 	count := 0
+	if file.Fault != "" {
+		count++
+	}
 	if s.module != nil {
 		count += len(s.module.Tree.Errors)
 	}

@@ -25,6 +25,18 @@ func parseIgnore(base, text string) patterns {
 	return newPatterns(base, strings.Split(strings.TrimPrefix(text, "\uFEFF"), "\n"))
 }
 
+// malformed is the first pattern that matches nothing because it is written wrongly, or "".
+func malformed(lines []string) string {
+	for _, line := range lines {
+		for _, p := range newPatterns("/", []string{line}).list {
+			if !doublestar.ValidatePattern(p.glob) {
+				return line
+			}
+		}
+	}
+	return ""
+}
+
 func newPatterns(base string, lines []string) patterns {
 	p := patterns{base: base}
 	for _, line := range lines {

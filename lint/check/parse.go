@@ -79,6 +79,10 @@ func (s *subject) run(pass *lint.Pass, plausible bool) {
 // syntax reports what the parsers could not read. In Python that is for others to say in full; here it tells why a finding
 // may be missing.
 func (s *subject) syntax(pass *lint.Pass) {
+	if s.file.Fault != "" {
+		pass.Reportf(s.file.At(source.Span{}), "%s", s.file.Fault).As(lint.Info)
+		return
+	}
 	if s.module != nil {
 		for _, fault := range s.module.Tree.Errors[:min(1, len(s.module.Tree.Errors))] {
 			pass.Reportf(s.file.At(fault.At), "%s", fault.Message).As(lint.Info)

@@ -169,6 +169,9 @@ func (r *Resolver) find(folder string) *Settings {
 		r.checkNames(r.Flags.Select, "--select", true)
 		r.checkNames(r.Flags.ExtendSelect, "--extend-select", true)
 		r.checkNames(r.Flags.Ignore, "--ignore", false)
+		if bad := malformed(r.Flags.Exclude); bad != "" {
+			r.faults = append(r.faults, fmt.Sprintf("--exclude: %q is no pattern", bad))
+		}
 	}
 	folder = r.Absolute(folder)
 	if r.Flags.Isolated || r.Flags.Config != "" {

@@ -73,7 +73,7 @@ func (r *settingsReader) root(table *configs.Node) {
 		"select":        func(n *configs.Node) { s.Select = r.rules(n, true) },
 		"extend-select": func(n *configs.Node) { s.ExtendSelect = r.rules(n, true) },
 		"ignore":        func(n *configs.Node) { s.Ignore = r.rules(n, false) },
-		"exclude":       func(n *configs.Node) { s.Exclude = newPatterns(s.Folder, r.texts(n)) },
+		"exclude":       func(n *configs.Node) { s.Exclude = r.patterns(n.At, r.texts(n)) },
 		"fail-on": func(n *configs.Node) {
 			if name, ok := r.text(n); ok {
 				if s.FailOn, ok = ParseThreshold(name); !ok {
@@ -104,11 +104,19 @@ func (r *settingsReader) root(table *configs.Node) {
 	})
 }
 
+// patterns reads patterns relative to the settings file.
+func (r *settingsReader) patterns(at source.Place, lines []string) patterns {
+	if bad := malformed(lines); bad != "" {
+		r.fail(at, "%q is no pattern", bad)
+	}
+	return newPatterns(r.settings.Folder, lines)
+}
+
 func (r *settingsReader) perFile(table *configs.Node) {
 	r.settings.PerFile = nil
 	r.each(table, "per-file-ignores", func(item configs.Item) {
 		glob, key, _ := strings.Cut(item.Key, ":")
-		r.settings.PerFile = append(r.settings.PerFile, PerFileIgnore{newPatterns(r.settings.Folder, []string{glob}), key, r.rules(item.Value, true)})
+		r.settings.PerFile = append(r.settings.PerFile, PerFileIgnore{r.patterns(item.KeyAt, []string{glob}), key, r.rules(item.Value, true)})
 	})
 }
 
@@ -198,12 +206,18 @@ var facts = [...]struct{ name, value string }{
 	{"warmup-unit", "schedule.warmup_unit"},
 }
 
+// maxRanks bounds the ranks of a run: some hundred times the largest machines there are.
+const maxRanks = 1 << 24
+
 // SetFact puts a fact that no file of the run holds (world-size, device, model, seq-len, warmup-unit) into a plan, as given by
 // the user. The error says what is wanted, or which name was perhaps meant.
 func SetFact(p *plan.Plan, name string, value any, at ...source.Place) error {
 	for _, fact := range facts {
 		if fact.name != name {
 			continue
+		}
+		if ranks, ok := value.(int64); ok && name == "world-size" && (ranks < 1 || ranks > maxRanks) {
+			return fmt.Errorf("wanted a whole number from 1 to %d, not %d", maxRanks, ranks)
 		}
 		text, isText := value.(string)
 		if !isText && (name == "device" || name == "model") {

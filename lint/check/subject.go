@@ -115,6 +115,7 @@ func (c *checker) chosen(file *source.File, target Target, settings *Settings) (
 		for _, word := range c.needs[i] {
 			has = has || found[word]
 		}
+		has = has || file.Fault != "" && rule.Name == syntaxError // its words were not read
 		relevant[rule] = has
 		if has || c.options.NoPrefilter || target.Named && rule.Name == syntaxError {
 			run = append(run, rule)

@@ -1,7 +1,9 @@
 package source
 
 import (
+	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -15,17 +17,25 @@ const (
 
 // notebook makes one Python text of the code cells of a Jupyter notebook (nbformat 4: cells[].source is text or a list of
 // texts), each ending in a line break, with segments that lead back to the bytes of the file. Lines of IPython magic and
-// shell escapes become comments of the same length, and a cell that begins with %% another language's magic is left out.
+// shell escapes become comments of the same length, and a cell that begins with %% another language's magic is left out. A notebook
+// that does not parse is a File with a Fault; only one beyond the limits cannot be read.
 func notebook(file *File) (*File, error) {
 	n := &notebookReader{raw: file.Raw}
 	if len(file.Segments) > 0 { // a byte order mark
 		n.at = int(file.Segments[0].Raw.Start)
 	}
 	cells, err := n.document()
-	if err != nil {
-		return nil, &Error{file.Path, "is no notebook: " + err.Error()}
-	}
 	out := &File{Path: file.Path, Kind: Notebook, Raw: file.Raw}
+	var limit *limitError
+	switch {
+	case errors.As(err, &limit):
+		return nil, &Error{file.Path, err.Error()}
+	case err != nil:
+		at := uint32(min(n.at, len(n.raw)))
+		out.Fault = "is no notebook: " + err.Error()
+		out.Segments = []Segment{{Raw: Span{at, at}}}
+		return out, nil
+	}
 	for i, cell := range cells {
 		if cell.code && !otherLanguage(cell.text) {
 			out.addCell(cell, int32(i+1))
@@ -46,7 +56,7 @@ func (f *File) addCell(cell notebookCell, number int32) {
 		for end < len(text) && text[end] != '\n' {
 			end++
 		}
-		if at := start + len(text[start:end]) - len(strings.TrimLeft(string(text[start:end]), " \t")); at < end && (text[at] == '%' || text[at] == '!' || text[at] == '?') {
+		if at := start + len(text[start:end]) - len(strings.TrimLeft(string(text[start:end]), " \t")); at < end && (strings.IndexByte("%!?", text[at]) >= 0 || helpLine.Match(text[at:end])) {
 			text[at] = '#'
 		}
 		start = end + 1
@@ -65,6 +75,9 @@ func (f *File) addCell(cell notebookCell, number int32) {
 		f.Segments = append(f.Segments, Segment{Text: Span{end, end + 1}, Raw: Span{raw, raw}, Cell: number})
 	}
 }
+
+// helpLine is a name with a question mark or two behind it, which asks IPython for help: `x?`, `np.*load*?`, `x[0].f??`.
+var helpLine = regexp.MustCompile(`^[\pL_*][\pL\pN_*]*(?:\.[\pL_*][\pL\pN_*]*|\[\d+\])*\?\??[ \t\r]*$`)
 
 func otherLanguage(text []byte) bool {
 	first := strings.TrimLeft(string(text), " \t\n")
@@ -88,6 +101,9 @@ func (n *notebookReader) fault(format string, args ...any) error {
 	line := 1 + strings.Count(string(n.raw[:min(n.at, len(n.raw))]), "\n")
 	return fmt.Errorf("line %d: %s", line, fmt.Sprintf(format, args...))
 }
+
+// limitError is a notebook that is beyond a limit of ours.
+type limitError struct{ error }
 
 func (n *notebookReader) blanks() {
 	for n.at < len(n.raw) && strings.IndexByte(" \t\r\n", n.raw[n.at]) >= 0 {
@@ -116,7 +132,7 @@ func (n *notebookReader) document() (cells []notebookCell, err error) {
 			cell, err := n.cell()
 			cells = append(cells, cell)
 			if len(cells) > maxCells {
-				return n.fault("more than %d cells", maxCells)
+				return &limitError{n.fault("more than %d cells, not read", maxCells)}
 			}
 			return err
 		})
@@ -203,7 +219,7 @@ func (n *notebookReader) skip(depth int) error {
 	n.blanks()
 	switch {
 	case depth > maxNotebookDepth:
-		return n.fault("nested too deeply")
+		return &limitError{n.fault("nested more than %d deep, not read", maxNotebookDepth)}
 	case n.at >= len(n.raw):
 		return n.fault("the file ends in the middle")
 	case n.raw[n.at] == '{':

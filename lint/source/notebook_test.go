@@ -45,18 +45,36 @@ func TestNotebook(t *testing.T) {
 	}
 }
 
+// A line that asks for help is a comment, whatever else ends in a question mark stays.
+func TestNotebookHelp(t *testing.T) {
+	for line, want := range map[string]string{
+		"x?": "#?", "torch.nn??": "#orch.nn??", "  np.*load*? ": "  #p.*load*? ", "?x": "#x", "x[0].f?": "#[0].f?", "größe?": "#röße?",
+		"s = 'why?'": "s = 'why?'", "f(x)?": "f(x)?", "# why?": "# why?", "x???": "x???", "1?": "1?",
+	} {
+		file, err := Decode("n.ipynb", Notebook, []byte(`{"cells": [{"cell_type": "code", "source": "`+line+`"}]}`))
+		if err != nil || string(file.Text) != want+"\n" {
+			t.Errorf("%q became %q, want %q (%v)", line, file.Text, want, err)
+		}
+	}
+}
+
 func TestNotebookFaults(t *testing.T) {
 	for text, want := range map[string]string{
-		`[]`:                               "n.ipynb: is no notebook: line 1: an object was expected",
-		`{"worksheets": []}`:               "n.ipynb: is no notebook: it has no cells (nbformat 4 is read)",
-		"{\n\"cells\": [{\"source\": 3}]}": "n.ipynb: is no notebook: line 2: text was expected",
-		`{"cells": [`:                      "n.ipynb: is no notebook: line 1: an object was expected",
-		`{"cells": [{"source": "\q"}]}`:    "n.ipynb: is no notebook: line 1: an escape that JSON has not",
-		`{"a": ` + strings.Repeat("[", 99): "n.ipynb: is no notebook: line 1: nested too deeply",
+		"":                                 "is no notebook: line 1: an object was expected",
+		`[]`:                               "is no notebook: line 1: an object was expected",
+		`{"worksheets": []}`:               "is no notebook: it has no cells (nbformat 4 is read)",
+		"{\n\"cells\": [{\"source\": 3}]}": "is no notebook: line 2: text was expected",
+		`{"cells": [`:                      "is no notebook: line 1: an object was expected",
+		`{"cells": [{"source": "\q"}]}`:    "is no notebook: line 1: an escape that JSON has not",
 	} {
-		if _, err := Decode("n.ipynb", Notebook, []byte(text)); err == nil || err.Error() != want {
-			t.Errorf("%s: %v, want %s", text, err, want)
+		file, err := Decode("n.ipynb", Notebook, []byte(text))
+		if err != nil || file.Fault != want || len(file.Text) > 0 {
+			t.Errorf("%s: %v, %v, want %s", text, file, err, want)
 		}
+	}
+	_, err := Decode("n.ipynb", Notebook, []byte(`{"a": `+strings.Repeat("[", 99)))
+	if want := "n.ipynb: line 1: nested more than 64 deep, not read"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
 	}
 }
 

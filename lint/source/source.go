@@ -71,6 +71,7 @@ type File struct {
 	Segments []Segment // empty: text and raw bytes are the same
 	Latin1   bool      // the raw bytes are Latin-1, one byte a rune
 	Raw      []byte    // the bytes on disk; shares memory with Text where they are equal
+	Fault    string    // of a notebook that does not parse: why; its Text is empty
 
 	linesOnce sync.Once
 	lines     []uint32 // offset of the first byte of each line
