@@ -103,7 +103,11 @@ func (v *View) expr(scope *pyscan.Scope, frame *pyscan.Frame, e syntax.Expr, at 
 		return &pyscan.Const{Origin: at, V: literal(e)}
 	case *syntax.Name:
 		if def := scope.Def(e); def != nil {
-			return v.EvalDef(scope, frame, def)
+			value := v.EvalDef(scope, frame, def)
+			if m, ok := value.(*pyscan.Mapping); ok && def.Kind == pyscan.AssignDef {
+				return v.stored(scope, frame, def, e, m)
+			}
+			return value
 		}
 		return v.outside(scope, frame, e.ID, at)
 	case *syntax.Attribute:
