@@ -43,7 +43,7 @@ func (a *app) fit() *cobra.Command {
 				answers = append(answers, a.answer(p, run))
 			}
 			if format == "json" {
-				return output.WriteObject(a.stdout, map[string]any{"version": 1, "runs": answers})
+				return output.WriteObject(a.stdout, fitAnswers{1, answers})
 			}
 			for i, answer := range answers {
 				if i > 0 {
@@ -57,6 +57,12 @@ func (a *app) fit() *cobra.Command {
 	command.Flags().StringVar(&format, "format", "text", "text or json")
 	facts.add(command.Flags())
 	return command
+}
+
+// fitAnswers is what `fit --format json` prints.
+type fitAnswers struct {
+	Version int         `json:"version"`
+	Runs    []fitAnswer `json:"runs"`
 }
 
 // fitAnswer is the answer about one run: the contract with other tools. Bytes are integers.

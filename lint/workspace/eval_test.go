@@ -89,7 +89,15 @@ func open(t testing.TB, archive string) (*View, memory) {
 // TestEval runs testdata/eval/*.txtar: in each file, `show(EXPR)  # WANT` says what EXPR must be described as. The call is
 // read like any other, so it can stand in functions; parameters are expanded by their callers first.
 func TestEval(t *testing.T) {
-	archives, _ := filepath.Glob("testdata/eval/*.txtar")
+	showCases(t, "testdata/eval", func(v *View, m *pyscan.Module, call *syntax.Call) string {
+		return v.Describe(v.Expand(v.Eval(pyscan.ScopeAt(m, call), nil, call.Args[0])))
+	})
+}
+
+// showCases runs the archives of a folder: of each call of show in them, describe must say what the comment behind it says.
+func showCases(t *testing.T, folder string, describe func(*View, *pyscan.Module, *syntax.Call) string) {
+	t.Helper()
+	archives, _ := filepath.Glob(folder + "/*.txtar")
 	if len(archives) == 0 {
 		t.Fatal("no cases")
 	}
@@ -112,9 +120,8 @@ func TestEval(t *testing.T) {
 					}
 					line := m.File.Line(call.Span().Start)
 					_, want, _ := strings.Cut(m.File.Slice(m.File.LineSpan(line)), "# ")
-					got := v.Describe(v.Expand(v.Eval(pyscan.ScopeAt(m, call), nil, call.Args[0])))
 					checked++
-					if got != want {
+					if got := describe(v, m, call); got != want {
 						t.Errorf("%s:%d: got  %s\nwant %s", file, line+1, got, want)
 					}
 				})

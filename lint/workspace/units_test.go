@@ -13,28 +13,9 @@ import (
 
 // TestSteps runs testdata/units/counts.txtar: `show(EXPR)  # UNIT`.
 func TestSteps(t *testing.T) {
-	text, err := os.ReadFile("testdata/units/counts.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, _ := open(t, string(text))
-	m := v.Module("train.py")
-	checked := 0
-	syntaxCalls(m, func(call *syntax.Call) {
-		if pyscan.Path(call.Func) != "show" {
-			return
-		}
-		checked++
-		line := m.File.Line(call.Span().Start)
-		_, want, _ := strings.Cut(m.File.Slice(m.File.LineSpan(line)), "# ")
-		got := v.Steps(v.Eval(pyscan.ScopeAt(m, call), nil, call.Args[0]), nil)
-		if got.Unit.String() != want {
-			t.Errorf("line %d: got %s, want %s", line+1, got.Unit, want)
-		}
+	showCases(t, "testdata/units", func(v *View, m *pyscan.Module, call *syntax.Call) string {
+		return v.Steps(v.Eval(pyscan.ScopeAt(m, call), nil, call.Args[0]), nil).Unit.String()
 	})
-	if checked == 0 {
-		t.Error("nothing is shown")
-	}
 }
 
 // TestAccumulation runs testdata/accumulation/frameworks.txtar: behind each backward, what Accumulation says of it.
