@@ -77,6 +77,7 @@ type KeyTable struct {
 	also         map[string]bool
 	constructors map[string]map[string]map[string]*Key
 	below        map[string][]string // names of keys by section, sorted
+	aliases      map[string]string   // the name of a key by its section and alias, as one path
 }
 
 // Keys is the table of a dialect; nil where the keys are not known.
@@ -119,7 +120,7 @@ func readKeys(name string) (*KeyTable, error) {
 	if err := json.Unmarshal(text, &file); err != nil {
 		return nil, fmt.Errorf("keys of %s: %w", name, err)
 	}
-	t := &KeyTable{Version: file.Version, keys: file.Keys, sections: file.Sections, constructors: file.Constructors, also: map[string]bool{}, below: map[string][]string{}}
+	t := &KeyTable{Version: file.Version, keys: file.Keys, sections: file.Sections, constructors: file.Constructors, also: map[string]bool{}, below: map[string][]string{}, aliases: map[string]string{}}
 	for _, word := range file.Also {
 		t.also[word] = true
 	}
@@ -144,8 +145,15 @@ func readKeys(name string) (*KeyTable, error) {
 		section, last := splitPath(path)
 		t.below[section] = append(t.below[section], last)
 	}
-	for _, names := range t.below {
+	for section, names := range t.below {
 		slices.Sort(names)
+		for _, name := range names {
+			for _, alias := range t.keys[joinPath(section, name)].Alias {
+				if path := joinPath(section, alias); t.aliases[path] == "" {
+					t.aliases[path] = name
+				}
+			}
+		}
 	}
 	for section, types := range t.constructors {
 		for _, params := range types {
@@ -180,10 +188,8 @@ func (t *KeyTable) Lookup(path string) *Key {
 	if key := t.keys[joinPath(spelled, "*")]; key != nil {
 		return key
 	}
-	for _, name := range t.below[spelled] {
-		if key := t.keys[joinPath(spelled, name)]; slices.Contains(key.Alias, last) {
-			return key
-		}
+	if name := t.aliases[joinPath(spelled, last)]; name != "" {
+		return t.keys[joinPath(spelled, name)]
 	}
 	return nil
 }
@@ -212,8 +218,8 @@ func (t *KeyTable) section(path string) (string, bool) {
 			return joinPath(outer, candidate), true
 		}
 	}
-	for _, name := range t.below[outer] {
-		if _, known := t.sections[joinPath(outer, name)]; known && slices.Contains(t.keys[joinPath(outer, name)].Alias, last) {
+	if name := t.aliases[joinPath(outer, last)]; name != "" {
+		if _, known := t.sections[joinPath(outer, name)]; known {
 			return joinPath(outer, name), true
 		}
 	}
