@@ -35,9 +35,6 @@ func (l Loader) Resolve(n *Node) constant.Value {
 	return v
 }
 
-// Resolve is l.Resolve(n).
-func Resolve(n *Node, l Loader) constant.Value { return l.Resolve(n) }
-
 // value is Resolve, and whether the loader takes the scalar.
 func (l Loader) value(n *Node) (constant.Value, bool) {
 	if n == nil || n.Kind != Scalar || n.Open {

@@ -225,3 +225,14 @@ type Frame struct {
 
 // LastPart is the last name of a dotted one.
 func LastPart(dotted string) string { return dotted[strings.LastIndexByte(dotted, '.')+1:] }
+
+// LastName is the last name of a dotted callee, "" for what is none.
+func LastName(e syntax.Expr) string {
+	switch e := e.(type) {
+	case *syntax.Name:
+		return e.ID
+	case *syntax.Attribute:
+		return e.Attr
+	}
+	return ""
+}

@@ -187,14 +187,6 @@ func (d doc) mapping(path string) bool {
 	return n != nil && n.Kind == configs.Mapping
 }
 
-// raw is the text of a scalar at the path, "" where there is none.
-func (d doc) raw(path string) string {
-	if n := d.node(path); n != nil && n.Kind == configs.Scalar {
-		return n.Raw
-	}
-	return ""
-}
-
 // walk visits each mapping of a tree, the outermost first, until visit says that it has seen enough.
 func walk(n *configs.Node, visit func(*configs.Node) bool) bool {
 	if n == nil {

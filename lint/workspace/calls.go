@@ -128,12 +128,12 @@ func (v *View) library(callee *pyscan.External, call *syntax.Call, scope *pyscan
 		return &pyscan.Unknown{Origin: at}
 	case "builtins.int", "builtins.float", "builtins.str", "builtins.bool":
 		if c, ok := v.Constant(arg(0)); ok {
-			if made, ok := constant.Convert(lastPart(callee.Name), c); ok {
+			if made, ok := constant.Convert(pyscan.LastPart(callee.Name), c); ok {
 				return &pyscan.Const{Origin: at, V: made}
 			}
 		}
 		if call != nil && len(call.Args) == 1 && callee.Name != "builtins.str" {
-			return &pyscan.Op{Origin: at, Name: lastPart(callee.Name), Operands: []pyscan.Value{arg(0)}}
+			return &pyscan.Op{Origin: at, Name: pyscan.LastPart(callee.Name), Operands: []pyscan.Value{arg(0)}}
 		}
 	case "builtins.max", "builtins.min":
 		if call != nil && len(call.Args) > 1 {
@@ -141,7 +141,7 @@ func (v *View) library(callee *pyscan.External, call *syntax.Call, scope *pyscan
 			for i := range call.Args {
 				operands[i] = arg(i)
 			}
-			return &pyscan.Op{Origin: at, Name: lastPart(callee.Name), Operands: operands}
+			return &pyscan.Op{Origin: at, Name: pyscan.LastPart(callee.Name), Operands: operands}
 		}
 	case "builtins.dict":
 		if call != nil && len(call.Args) == 0 {
@@ -169,7 +169,7 @@ func (v *View) library(callee *pyscan.External, call *syntax.Call, scope *pyscan
 	case "torch.nn.SyncBatchNorm.convert_sync_batchnorm":
 		return arg(0)
 	}
-	if isClassName(lastPart(callee.Name)) {
+	if isClassName(pyscan.LastPart(callee.Name)) {
 		return &pyscan.Instance{Origin: at, Of: callee, Call: call, Frame: frame}
 	}
 	return &pyscan.Result{Origin: at, Of: callee, Call: call, Frame: frame}

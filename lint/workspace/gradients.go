@@ -82,7 +82,7 @@ func (v *View) carriesGrad(value pyscan.Value, e syntax.Expr) pyscan.Truth {
 		return pyscan.No
 	}
 	if path := pyscan.Path(e); path != "" {
-		return namedInput(lastPart(path))
+		return namedInput(pyscan.LastPart(path))
 	}
 	return pyscan.Maybe
 }

@@ -126,7 +126,7 @@ func (v *View) opaqueModel(value pyscan.Value) bool {
 			if name == "" {
 				name = v.ExternalBase(one.Of)
 			}
-			last := lastPart(name)
+			last := pyscan.LastPart(name)
 			return strings.HasPrefix(name, "transformers.") && (strings.Contains(last, "Model") || strings.Contains(last, "For"))
 		case *pyscan.Wrapped:
 			value = one.Inner
@@ -217,16 +217,21 @@ func Around(scope *pyscan.Scope, node syntax.Node) []syntax.Stmt {
 		}
 		list = append(list, next)
 		body = nil
-		for _, block := range blocks(next) {
-			if len(block) > 0 && block[0].Span().Start <= at.Start && at.End <= block[len(block)-1].Span().End {
+		for _, block := range Blocks(next) {
+			if Within(block, node) {
 				body = block
 			}
 		}
 	}
 }
 
-// blocks are the statement lists of a compound statement.
-func blocks(stmt syntax.Stmt) [][]syntax.Stmt {
+// Within reports whether a node lies in a block of statements.
+func Within(block []syntax.Stmt, node syntax.Node) bool {
+	return len(block) > 0 && block[0].Span().Start <= node.Span().Start && node.Span().End <= block[len(block)-1].Span().End
+}
+
+// Blocks are the statement lists of a compound statement; none for any other node.
+func Blocks(stmt syntax.Node) [][]syntax.Stmt {
 	switch s := stmt.(type) {
 	case *syntax.If:
 		return [][]syntax.Stmt{s.Body, s.OrElse}
@@ -265,7 +270,7 @@ func (v *View) WithoutGradients(scope *pyscan.Scope, node syntax.Node) bool {
 					}
 				}
 			case *syntax.If:
-				inBody := len(stmt.Body) > 0 && stmt.Body[0].Span().Start <= node.Span().Start && node.Span().End <= stmt.Body[len(stmt.Body)-1].Span().End
+				inBody := Within(stmt.Body, node)
 				if test, negated := stripNot(stmt.Test); isTraining(test) && negated == inBody {
 					return true
 				}

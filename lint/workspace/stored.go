@@ -115,7 +115,7 @@ func after(body []syntax.Stmt, def syntax.Node) []syntax.Stmt {
 		if !stmt.Span().Contains(def.Span()) {
 			continue
 		}
-		for _, inner := range blocks(stmt) {
+		for _, inner := range Blocks(stmt) {
 			if rest := after(inner, def); rest != nil {
 				return rest
 			}

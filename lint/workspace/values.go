@@ -345,7 +345,7 @@ func (v *View) annotated(scope *pyscan.Scope, frame *pyscan.Frame, annotation sy
 		}
 		return v.instanceOf(value, otherwise, at)
 	case *syntax.Subscript:
-		switch name := lastPart(pyscan.Path(a.Value)); name {
+		switch name := pyscan.LastPart(pyscan.Path(a.Value)); name {
 		case "Optional", "Annotated", "ClassVar", "Final":
 			inner := a.Slice
 			if tuple, ok := inner.(*syntax.Tuple); ok && len(tuple.Elts) > 0 {
@@ -404,7 +404,5 @@ func firstPart(dotted string) string {
 	first, _, _ := strings.Cut(dotted, ".")
 	return first
 }
-
-func lastPart(dotted string) string { return dotted[strings.LastIndexByte(dotted, '.')+1:] }
 
 func boolean(b bool) constant.Value { return constant.MakeBool(b) }

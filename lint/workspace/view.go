@@ -3,7 +3,6 @@ package workspace
 import (
 	"context"
 	"crypto/sha256"
-	"path"
 	"strings"
 
 	"github.com/trainvet/trainvet/configs"
@@ -162,6 +161,3 @@ func (v *View) Names(folder string) []string {
 	v.record(ReadListing, folder)
 	return v.Snapshot.List(folder)
 }
-
-// Beside joins a relative reference to the folder of a file.
-func Beside(file, reference string) string { return path.Join(path.Dir(file), reference) }

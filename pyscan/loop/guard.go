@@ -267,7 +267,7 @@ func namedTest(name string) CondKind {
 }
 
 func (b *builder) callTest(call *syntax.Call) Cond {
-	name := strings.ToLower(lastName(call.Func))
+	name := strings.ToLower(pyscan.LastName(call.Func))
 	switch {
 	case strings.Contains(name, "accumulation_boundary"):
 		return Cond{Kind: SyncFlag}
@@ -498,15 +498,4 @@ func mentions(e syntax.Expr, words []string) bool {
 		return !found
 	})
 	return found
-}
-
-// lastName is the last part of a dotted callee.
-func lastName(e syntax.Expr) string {
-	switch e := e.(type) {
-	case *syntax.Name:
-		return e.ID
-	case *syntax.Attribute:
-		return e.Attr
-	}
-	return ""
 }

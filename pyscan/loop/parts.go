@@ -153,7 +153,7 @@ func (f *flow) call(call *syntax.Call, loss bool, depth int) {
 		}
 	}
 	switch {
-	case strings.HasPrefix(name, "torch."), name == "" && criterionName(lastName(call.Func)) && len(call.Args) > 1:
+	case strings.HasPrefix(name, "torch."), name == "" && criterionName(pyscan.LastName(call.Func)) && len(call.Args) > 1:
 		f.criterion = true
 	case method && name == "" && f.chosen(attr.Value) && loss && !tensorMethod(attr.Attr): // member.loss(x)
 		f.model = true

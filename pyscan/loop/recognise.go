@@ -99,7 +99,7 @@ func (b *builder) recognise(call *syntax.Call, callee pyscan.Value) (event *Even
 			event.Loss = call.Args[0]
 		}
 		return event, true
-	case strings.HasPrefix(name, "torch.distributed.") && collectives[lastPart(name)]:
+	case strings.HasPrefix(name, "torch.distributed.") && collectives[pyscan.LastPart(name)]:
 		event.Kind = Collective
 		return event, true
 	case name == "torch._foreach_zero_":
@@ -178,7 +178,7 @@ func (b *builder) isModel(event *Event, f syntax.Expr) bool {
 			return false
 		}
 	}
-	if ModelName(lastName(f)) {
+	if ModelName(pyscan.LastName(f)) {
 		event.Kind, event.On = Forward, value
 		return true
 	}
@@ -310,7 +310,7 @@ func (b *builder) instance(value *pyscan.Instance) object {
 			return unknownObject
 		}
 	}
-	last := lastPart(name)
+	last := pyscan.LastPart(name)
 	switch {
 	case strings.Contains(name, "lr_scheduler"), strings.HasSuffix(last, "Scheduler"), strings.HasSuffix(last, "LR"):
 		return scheduler
@@ -335,9 +335,9 @@ func (b *builder) instance(value *pyscan.Instance) object {
 
 // named guesses by the name alone what a value of unknown type is: names that mean one thing in training code.
 func named(e syntax.Expr) object {
-	name := strings.ToLower(lastName(e))
+	name := strings.ToLower(pyscan.LastName(e))
 	if sub, ok := e.(*syntax.Subscript); ok {
-		name = strings.ToLower(lastName(sub.Value))
+		name = strings.ToLower(pyscan.LastName(sub.Value))
 		name = strings.TrimSuffix(name, "s")
 	}
 	switch {
@@ -388,7 +388,7 @@ func (b *builder) method(event *Event, name string) Kind {
 			event.By = Engine
 			return Step
 		case unknownObject:
-			if ModelName(lastName(event.Receiver)) && len(call.Args) == 0 { // model.step() is a DeepSpeed engine's
+			if ModelName(pyscan.LastName(event.Receiver)) && len(call.Args) == 0 { // model.step() is a DeepSpeed engine's
 				event.By = Engine
 				return Step
 			}
@@ -486,7 +486,7 @@ func (b *builder) backward(event *Event) Kind {
 			return Backward
 		}
 		event.By = Foreign
-		if ModelName(lastName(recv)) && len(call.Args) == 1 {
+		if ModelName(pyscan.LastName(recv)) && len(call.Args) == 1 {
 			event.By = Engine
 		}
 	}
@@ -607,5 +607,3 @@ func contextKind(link Linker, value pyscan.Value) ContextKind {
 	}
 	return OtherContext
 }
-
-func lastPart(dotted string) string { return dotted[strings.LastIndexByte(dotted, '.')+1:] }

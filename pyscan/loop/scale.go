@@ -389,10 +389,10 @@ func (s *scaling) one(scope *pyscan.Scope, frame *pyscan.Frame, callee pyscan.Va
 	case *pyscan.Instance, *pyscan.Wrapped:
 		return pyscan.No // a module: model or criterion
 	}
-	if attr, ok := call.Func.(*syntax.Attribute); ok && ModelName(lastName(attr.Value)) {
+	if attr, ok := call.Func.(*syntax.Attribute); ok && ModelName(pyscan.LastName(attr.Value)) {
 		return pyscan.No // model.loss(batch)
 	}
-	switch word := strings.ToLower(lastName(call.Func)); {
+	switch word := strings.ToLower(pyscan.LastName(call.Func)); {
 	case ModelName(word), word == "criterion", word == "loss_fn", word == "loss_func", word == "criterion_fn", strings.HasSuffix(word, "_criterion"), strings.HasSuffix(word, "_loss_fn"),
 		word == "cross_entropy", word == "loss_function":
 		return pyscan.No
@@ -417,7 +417,7 @@ func (s *scaling) value(value pyscan.Value) pyscan.Truth {
 				return pyscan.No
 			}
 		}
-		if value.Call != nil && ModelName(strings.ToLower(lastName(value.Call.Func))) {
+		if value.Call != nil && ModelName(strings.ToLower(pyscan.LastName(value.Call.Func))) {
 			return pyscan.No
 		}
 	case *pyscan.Element:
@@ -474,19 +474,19 @@ func isWorldSize(link Linker, scope *pyscan.Scope, frame *pyscan.Frame, e syntax
 			}
 		}
 	}
-	name := strings.ToLower(lastName(e))
+	name := strings.ToLower(pyscan.LastName(e))
 	return name == "world_size" || name == "n_gpu" || name == "num_gpus" || name == "num_processes" || name == "n_gpus"
 }
 
 // isN reports whether an expression is the number of micro-batches of the window.
 func (s *scaling) isN(scope *pyscan.Scope, e syntax.Expr) bool {
 	if s.window.N == nil {
-		return AccumulationName(lastName(e))
+		return AccumulationName(pyscan.LastName(e))
 	}
 	if scope == s.window.Scope && pyscan.Path(e) != "" && pyscan.Path(e) == pyscan.Path(s.window.N) {
 		return true
 	}
-	return AccumulationName(lastName(e))
+	return AccumulationName(pyscan.LastName(e))
 }
 
 func (s *scaling) namesAccumulation(e syntax.Expr) bool {
@@ -513,7 +513,7 @@ func stride(l *Loop) string {
 	if !ok {
 		return ""
 	}
-	if call, ok := node.Iter.(*syntax.Call); ok && lastName(call.Func) == "range" && len(call.Args) == 3 {
+	if call, ok := node.Iter.(*syntax.Call); ok && pyscan.LastName(call.Func) == "range" && len(call.Args) == 3 {
 		return pyscan.Path(call.Args[2])
 	}
 	return ""

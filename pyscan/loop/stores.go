@@ -126,7 +126,7 @@ func hooked(scope *pyscan.Scope, link Linker) bool {
 		if !ok || len(call.Args) == 0 {
 			continue
 		}
-		switch lastName(call.Func) {
+		switch pyscan.LastName(call.Func) {
 		case "register_hook", "register_post_accumulate_grad_hook":
 		default:
 			continue
@@ -158,7 +158,7 @@ func divides(node syntax.Node) bool {
 		case *syntax.AugAssign:
 			found = found || n.Op == syntax.Div || n.Op == syntax.Mult
 		case *syntax.Call:
-			switch lastName(n.Func) {
+			switch pyscan.LastName(n.Func) {
 			case "div", "div_", "mul", "mul_", "divide", "multiply", "true_divide":
 				found = true
 			}

@@ -159,7 +159,7 @@ func count(l *Loop) syntax.Expr {
 			}
 			return nil
 		}
-		switch lastName(call.Func) {
+		switch pyscan.LastName(call.Func) {
 		case "enumerate", "tqdm", "trange", "iter", "list", "zip", "reversed":
 			if len(call.Args) == 0 {
 				return nil

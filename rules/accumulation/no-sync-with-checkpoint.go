@@ -26,7 +26,7 @@ var NoSyncWithCheckpoint = &lint.Rule{
 	Loop: func(pass *lint.Pass, l *loop.Loop) {
 		done := map[source.Place]bool{}
 		for event := range l.All {
-			if event.Kind != loop.NoSync || turnsOn(pass, event) || done[place(event)] {
+			if event.Kind != loop.NoSync || pass.TurnsSyncOn(event) || done[place(event)] {
 				continue
 			}
 			done[place(event)] = true
@@ -41,22 +41,6 @@ func place(event *loop.Event) source.Place {
 		return event.Via[0]
 	}
 	return event.At
-}
-
-// turnsOn reports whether the event switches synchronisation on again.
-func turnsOn(pass *lint.Pass, event *loop.Event) bool {
-	var value syntax.Expr
-	if event.Call != nil {
-		attr, ok := event.Call.Func.(*syntax.Attribute)
-		if !ok || attr.Attr == "no_sync" || attr.Attr == "no_backward_sync" || len(event.Call.Args) == 0 {
-			return false
-		}
-		value = event.Call.Args[0]
-	} else if assign, ok := event.Node.(*syntax.Assign); ok {
-		value = assign.Value
-	}
-	c, ok := pass.Constant(pass.Eval(event.Scope, event.Frame, value))
-	return ok && c.Truth()
 }
 
 func checkNoSync(pass *lint.Pass, event *loop.Event) {

@@ -75,8 +75,8 @@ func exclusive(scope *pyscan.Scope, a, b syntax.Node) bool {
 		if !ok {
 			continue
 		}
-		inBody, alsoBody := within(branch.Body, a), within(branch.Body, b)
-		inElse, alsoElse := within(branch.OrElse, a), within(branch.OrElse, b)
+		inBody, alsoBody := workspace.Within(branch.Body, a), workspace.Within(branch.Body, b)
+		inElse, alsoElse := workspace.Within(branch.OrElse, a), workspace.Within(branch.OrElse, b)
 		if inBody && alsoElse || inElse && alsoBody {
 			return true
 		}
@@ -93,10 +93,6 @@ func exclusive(scope *pyscan.Scope, a, b syntax.Node) bool {
 		}
 	}
 	return false
-}
-
-func within(body []syntax.Stmt, n syntax.Node) bool {
-	return len(body) > 0 && body[0].Span().Start <= n.Span().Start && n.Span().End <= body[len(body)-1].Span().End
 }
 
 func reportShared(pass *lint.Pass, c *workspace.Checkpoint, other source.Place, why string) {

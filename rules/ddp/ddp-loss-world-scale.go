@@ -76,10 +76,10 @@ var words = map[syntax.Operator]string{syntax.Mult: "multiplied", syntax.Div: "d
 
 // ranks reports whether a factor is the number of ranks: read from torch.distributed or WORLD_SIZE, or a setting so called.
 func ranks(pass *lint.Pass, part loop.Source, e syntax.Expr) bool {
-	if _, isCall := e.(*syntax.Call); isCall && lastName(e.(*syntax.Call).Func) == "device_count" {
+	if _, isCall := e.(*syntax.Call); isCall && pyscan.LastName(e.(*syntax.Call).Func) == "device_count" {
 		return false
 	}
-	if name := strings.ToLower(lastName(e)); name == "n_gpu" || name == "n_gpus" || name == "num_gpus" {
+	if name := strings.ToLower(pyscan.LastName(e)); name == "n_gpu" || name == "n_gpus" || name == "num_gpus" {
 		return false // of one DataParallel process, as often as not
 	}
 	return loop.IsWorldSize(pass, part.Scope, part.Frame, e)
@@ -87,7 +87,7 @@ func ranks(pass *lint.Pass, part loop.Source, e syntax.Expr) bool {
 
 // global reports whether a call shows that the loss is a sum, or spans the ranks: it must be scaled then.
 func global(pass *lint.Pass, part loop.Source, call *syntax.Call) bool {
-	name := strings.ToLower(lastName(call.Func))
+	name := strings.ToLower(pyscan.LastName(call.Func))
 	for _, word := range []string{"gather", "reduce", "sum", "token", "num_items"} {
 		if strings.Contains(name, word) {
 			return true

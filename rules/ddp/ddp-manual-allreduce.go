@@ -29,7 +29,7 @@ var DdpManualAllreduce = &lint.Rule{
 			}
 		}
 		for node := range module.Tree.All() {
-			if call, ok := node.(*syntax.Call); ok && lastName(call.Func) == "all_reduce" {
+			if call, ok := node.(*syntax.Call); ok && pyscan.LastName(call.Func) == "all_reduce" {
 				checkAllReduce(pass, module, call)
 			}
 		}
@@ -114,7 +114,7 @@ func parametersLoop(scope *pyscan.Scope, node syntax.Node, parameter syntax.Expr
 		})
 		iter := loop.Iter
 		if call, ok := iter.(*syntax.Call); ok && len(call.Args) > 0 {
-			switch lastName(call.Func) {
+			switch pyscan.LastName(call.Func) {
 			case "list", "enumerate", "filter", "tqdm", "reversed":
 				iter = call.Args[len(call.Args)-1]
 			}

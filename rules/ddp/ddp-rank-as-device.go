@@ -32,7 +32,7 @@ var DdpRankAsDevice = &lint.Rule{
 				continue
 			}
 			scope := pyscan.ScopeAt(module, call)
-			switch lastName(call.Func) {
+			switch pyscan.LastName(call.Func) {
 			case "set_device", "set_device_index", "set_device_idx":
 				name := pass.ExternalName(pass.Eval(scope, nil, call.Func))
 				if strings.HasPrefix(name, "torch.") && len(call.Args) == 1 && reportRank(pass, module, scope, call.Args[0], call) {

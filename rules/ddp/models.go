@@ -62,7 +62,7 @@ func reducesByHand(events ...*loop.Event) bool {
 		for _, stmt := range scope.Body() {
 			found := false
 			syntax.Inspect(stmt, func(n syntax.Node) bool {
-				if call, ok := n.(*syntax.Call); ok && synchronises(lastName(call.Func)) {
+				if call, ok := n.(*syntax.Call); ok && synchronises(pyscan.LastName(call.Func)) {
 					found = true
 				}
 				return !found
@@ -84,16 +84,6 @@ func synchronises(name string) bool {
 		}
 	}
 	return false
-}
-
-func lastName(e syntax.Expr) string {
-	switch e := e.(type) {
-	case *syntax.Name:
-		return e.ID
-	case *syntax.Attribute:
-		return e.Attr
-	}
-	return ""
 }
 
 // keywordAt is the keyword of a call, name and value.

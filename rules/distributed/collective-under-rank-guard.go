@@ -204,7 +204,7 @@ func rankTest(pass *lint.Pass, scope *pyscan.Scope, call *syntax.Call) *guard {
 			switch {
 			case stmt.Test.Span().Contains(call.Span()):
 				return nil
-			case within(stmt.Body, call):
+			case workspace.Within(stmt.Body, call):
 				body = stmt.Body
 				if which := rank(pass, scope, stmt.Test); which != 0 {
 					found = &guard{stmt.Test, which > 0, stmt, false}
@@ -227,16 +227,12 @@ func rankTest(pass *lint.Pass, scope *pyscan.Scope, call *syntax.Call) *guard {
 			body = stmt.Body
 		case *syntax.Try:
 			body = stmt.Body
-			if !within(stmt.Body, call) {
+			if !workspace.Within(stmt.Body, call) {
 				body = nil
 			}
 		}
 	}
 	return found
-}
-
-func within(block []syntax.Stmt, node syntax.Node) bool {
-	return len(block) > 0 && block[0].Span().Start <= node.Span().Start && node.Span().End <= block[len(block)-1].Span().End
 }
 
 func returns(body []syntax.Stmt) bool {
@@ -379,7 +375,7 @@ func environRank(e syntax.Expr) bool {
 // (the main process first) under the opposite test in the same function or class.
 func paired(pass *lint.Pass, scope *pyscan.Scope, test *guard, call *syntax.Call, name string) bool {
 	other := test.stmt.OrElse
-	if within(test.stmt.OrElse, call) {
+	if workspace.Within(test.stmt.OrElse, call) {
 		other = test.stmt.Body
 	}
 	if test.rest {

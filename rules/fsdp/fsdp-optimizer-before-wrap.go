@@ -126,18 +126,14 @@ func remade(pass *lint.Pass, scope *pyscan.Scope, optimizer, wrap *syntax.Call) 
 func exclusive(scope *pyscan.Scope, a, b syntax.Node) bool {
 	for _, stmt := range workspace.Around(scope, a) {
 		branch, ok := stmt.(*syntax.If)
-		if ok && stmt.Span().Contains(b.Span()) && within(branch.Body, a) != within(branch.Body, b) {
+		if ok && stmt.Span().Contains(b.Span()) && workspace.Within(branch.Body, a) != workspace.Within(branch.Body, b) {
 			return true
 		}
-		if ok && len(branch.Body) > 0 && within(branch.Body, a) && !stmt.Span().Contains(b.Span()) {
+		if ok && len(branch.Body) > 0 && workspace.Within(branch.Body, a) && !stmt.Span().Contains(b.Span()) {
 			if _, leaves := branch.Body[len(branch.Body)-1].(*syntax.Return); leaves {
 				return true
 			}
 		}
 	}
 	return false
-}
-
-func within(body []syntax.Stmt, n syntax.Node) bool {
-	return len(body) > 0 && body[0].Span().Start <= n.Span().Start && n.Span().End <= body[len(body)-1].Span().End
 }

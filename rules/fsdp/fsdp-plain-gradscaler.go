@@ -38,7 +38,7 @@ var FsdpPlainGradscaler = &lint.Rule{
 var plainScalers = map[string]bool{"torch.cuda.amp.GradScaler": true, "torch.amp.GradScaler": true, "torch.npu.amp.GradScaler": true, "torch.xpu.amp.GradScaler": true}
 
 func checkScaler(pass *lint.Pass, module *pyscan.Module, l *loop.Loop, backward *loop.Event, reported map[source.Place]bool) {
-	made := scalerOf(pass, backward)
+	made := pass.ScalerOf(backward)
 	if made == nil || made.At.Module != module || !plainScalers[pass.ExternalName(made.Of)] {
 		return
 	}
@@ -80,28 +80,6 @@ func checkScaler(pass *lint.Pass, module *pyscan.Module, l *loop.Loop, backward 
 		d.As(lint.Warning)
 	}
 	wrappedAt(d, w).Help("use torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler")
-}
-
-// scalerOf is what made the GradScaler of a backward; nil when it is not known.
-func scalerOf(pass *lint.Pass, event *loop.Event) *pyscan.Instance {
-	for e := event.Loss; ; { // scaler.scale(loss), and what is done to it
-		call, ok := e.(*syntax.Call)
-		if !ok {
-			return nil
-		}
-		attr, ok := call.Func.(*syntax.Attribute)
-		if !ok {
-			return nil
-		}
-		if attr.Attr == "scale" {
-			made, ok := pass.Expand(pass.Eval(event.Scope, event.Frame, attr.Value)).(*pyscan.Instance)
-			if !ok || made.Call == nil {
-				return nil
-			}
-			return made
-		}
-		e = attr.Value
-	}
 }
 
 // precision is the type that an autocast context asks for, as far as it is known.

@@ -24,7 +24,7 @@ var NoSyncFsdpMemory = &lint.Rule{
 	Loop: func(pass *lint.Pass, l *loop.Loop) {
 		reported := map[source.Place]bool{}
 		for event := range l.All {
-			if event.Kind == loop.NoSync && !turnsOn(pass, event) {
+			if event.Kind == loop.NoSync && !pass.TurnsSyncOn(event) {
 				checkGradients(pass, l, event, reported)
 			}
 		}
@@ -39,25 +39,6 @@ const (
 	usualDevice  = 64e9
 	worthWarning = 0.1
 )
-
-// turnsOn reports whether a call or store switches synchronisation on, in every case.
-func turnsOn(pass *lint.Pass, event *loop.Event) bool {
-	var value syntax.Expr
-	if event.Call != nil {
-		attr, ok := event.Call.Func.(*syntax.Attribute)
-		if !ok || attr.Attr == "no_sync" || attr.Attr == "no_backward_sync" || len(event.Call.Args) == 0 {
-			return false
-		}
-		value = event.Call.Args[0]
-	} else if assign, ok := event.Node.(*syntax.Assign); ok {
-		value = assign.Value
-	}
-	if value == nil {
-		return false
-	}
-	c, ok := pass.Constant(pass.Eval(event.Scope, event.Frame, value))
-	return ok && c.Truth()
-}
 
 func checkGradients(pass *lint.Pass, l *loop.Loop, event *loop.Event, reported map[source.Place]bool) {
 	wrappers, model, certain := pass.Wrappers(event.On)

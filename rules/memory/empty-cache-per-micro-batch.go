@@ -206,7 +206,7 @@ func alone(event *loop.Event) bool {
 	only := true
 	for _, stmt := range event.Scope.Body() {
 		syntax.Inspect(stmt, func(n syntax.Node) bool {
-			for _, block := range bodies(n) {
+			for _, block := range workspace.Blocks(n) {
 				for _, s := range block {
 					if s.Span() == event.Node.Span() && len(block) > 1 {
 						only = false
@@ -217,20 +217,4 @@ func alone(event *loop.Event) bool {
 		})
 	}
 	return only
-}
-
-func bodies(n syntax.Node) [][]syntax.Stmt {
-	switch n := n.(type) {
-	case *syntax.For:
-		return [][]syntax.Stmt{n.Body, n.OrElse}
-	case *syntax.While:
-		return [][]syntax.Stmt{n.Body, n.OrElse}
-	case *syntax.If:
-		return [][]syntax.Stmt{n.Body, n.OrElse}
-	case *syntax.With:
-		return [][]syntax.Stmt{n.Body}
-	case *syntax.Try:
-		return [][]syntax.Stmt{n.Body, n.OrElse, n.Final}
-	}
-	return nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/source"
+	"github.com/trainvet/trainvet/lint/workspace"
 	"github.com/trainvet/trainvet/pyscan"
 	"github.com/trainvet/trainvet/pyscan/loop"
 	"github.com/trainvet/trainvet/pyscan/syntax"
@@ -60,7 +61,7 @@ func hostReads(l *loop.Loop, backward *loop.Event, visit func(*syntax.Call, stri
 	if path == "" {
 		return
 	}
-	for _, stmt := range bodies(l.Node)[0] {
+	for _, stmt := range workspace.Blocks(l.Node)[0] {
 		switch stmt.(type) {
 		case *syntax.If, *syntax.For, *syntax.While, *syntax.Try, *syntax.With, *syntax.FunctionDef, *syntax.ClassDef:
 			continue

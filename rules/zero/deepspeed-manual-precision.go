@@ -94,7 +94,7 @@ func scaled(pass *lint.Pass, l *loop.Loop, event *loop.Event, reported map[sourc
 			continue
 		}
 		at := l.Place(event)
-		if made := scalerOf(pass, event); made != nil && made.At.Module == l.Function().Scope.Module {
+		if made := pass.ScalerOf(event); made != nil && made.At.Module == l.Function().Scope.Module {
 			at = made.At.Module.File.At(made.Call.Span())
 		}
 		if own := mixed(pass, engine); own != "" && !reported[at] {
@@ -103,28 +103,6 @@ func scaled(pass *lint.Pass, l *loop.Loop, event *loop.Event, reported map[sourc
 				Help("call engine.backward(loss) and engine.step() without a GradScaler")
 		}
 		return
-	}
-}
-
-// scalerOf is the call that made the GradScaler of a backward, or nil.
-func scalerOf(pass *lint.Pass, event *loop.Event) *pyscan.Instance {
-	for e := event.Loss; ; { // scaler.scale(loss), and what is done to it
-		call, ok := e.(*syntax.Call)
-		if !ok {
-			return nil
-		}
-		attr, ok := call.Func.(*syntax.Attribute)
-		if !ok {
-			return nil
-		}
-		if attr.Attr == "scale" {
-			made, ok := pass.Expand(pass.Eval(event.Scope, event.Frame, attr.Value)).(*pyscan.Instance)
-			if !ok || made.Call == nil {
-				return nil
-			}
-			return made
-		}
-		e = attr.Value
 	}
 }
 

@@ -129,13 +129,9 @@ func checkLoad(pass *lint.Pass, module *pyscan.Module, load *syntax.Call, tells 
 func exclusive(scope *pyscan.Scope, a, b syntax.Node) bool {
 	for _, stmt := range workspace.Around(scope, a) {
 		branch, ok := stmt.(*syntax.If)
-		if ok && stmt.Span().Contains(b.Span()) && within(branch.Body, a) != within(branch.Body, b) {
+		if ok && stmt.Span().Contains(b.Span()) && workspace.Within(branch.Body, a) != workspace.Within(branch.Body, b) {
 			return true
 		}
 	}
 	return false
-}
-
-func within(body []syntax.Stmt, n syntax.Node) bool {
-	return len(body) > 0 && body[0].Span().Start <= n.Span().Start && n.Span().End <= body[len(body)-1].Span().End
 }
