@@ -22,16 +22,9 @@ func (a *app) fit() *cobra.Command {
 		Short: "Memory per rank of runs, whether they fit, and what would make them fit",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, files []string) error {
-			if format != "text" && format != "json" {
-				return usagef("--format must be text or json, not %q", format)
-			}
-			given, err := facts.plan()
-			if err != nil {
-				return err
-			}
-			p := a.open(files, given)
+			p, err := a.openAs(format, files, &facts)
 			if p == nil {
-				return nil
+				return err
 			}
 			answers := []fitAnswer{}
 			for _, file := range p.files {

@@ -23,16 +23,9 @@ func (a *app) plan() *cobra.Command {
 		Short: "The training plan of configs and launch scripts, and the loops of Python files",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, files []string) error {
-			if format != "text" && format != "json" {
-				return usagef("--format must be text or json, not %q", format)
-			}
-			given, err := facts.plan()
-			if err != nil {
-				return err
-			}
-			p := a.open(files, given)
+			p, err := a.openAs(format, files, &facts)
 			if p == nil {
-				return nil
+				return err
 			}
 			if format == "json" {
 				return output.WriteObject(a.stdout, p.planAnswer())

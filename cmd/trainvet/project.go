@@ -19,6 +19,18 @@ type project struct {
 	files []string // those that can be read
 }
 
+// openAs is open for a command that answers as text or JSON. No project without an error means that the trouble was told.
+func (a *app) openAs(format string, files []string, facts *factFlags) (*project, error) {
+	if format != "text" && format != "json" {
+		return nil, usagef("--format must be text or json, not %q", format)
+	}
+	given, err := facts.plan()
+	if err != nil {
+		return nil, err
+	}
+	return a.open(files, given), nil
+}
+
 // open reads the named files, with the facts of the flags and of the settings above each file. Nil means that the settings are
 // wrong, and that this was said.
 func (a *app) open(names []string, facts plan.Plan) *project {
