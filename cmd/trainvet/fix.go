@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -75,9 +77,21 @@ func overwrite(file *source.File) error {
 	return out.Close()
 }
 
-// printDiff prints one unified diff of all files, and says on stderr how much it is.
+// printDiff prints one unified diff of all files, and says on stderr how much it is. Its lines are those of the files and cannot be
+// escaped; in a log of GitHub Actions they stand where no commands are obeyed, ended by a word that they cannot hold: their own
+// checksum.
 func (a *app) printDiff(before *workspace.Snapshot, fixed *check.Fixed) error {
-	paint := a.paint(a.stdout)
+	stdout := a.stdout
+	if a.env("GITHUB_ACTIONS") == "true" && len(fixed.Files) > 0 {
+		var text bytes.Buffer
+		a.stdout = &text
+		defer func() {
+			word := fmt.Sprintf("%x", sha256.Sum256(text.Bytes()))
+			fmt.Fprintf(stdout, "::stop-commands::%s\n%s::%s::\n", word, text.Bytes(), word)
+			a.stdout = stdout
+		}()
+	}
+	paint := a.paint(stdout)
 	for _, file := range fixed.Files {
 		old, err := before.File(file.Path)
 		if err != nil {

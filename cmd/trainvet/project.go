@@ -67,7 +67,7 @@ func (a *app) settingsTrouble(err error) bool {
 		return false
 	}
 	for _, line := range wrong {
-		io.WriteString(a.stderr, output.Escape(line)+"\n")
+		io.WriteString(a.stderr, output.LinePath(line)+"\n")
 	}
 	a.raise(exitTrouble)
 	return true

@@ -2,14 +2,36 @@ package output
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
 // Escape writes control characters, and characters that change the direction of text or show nothing, as escapes: what stands
-// in a file must not reach a terminal raw, nor begin a line of our output.
-func Escape(text string) string { return replace(text, unprintable, escaped) }
+// in a file must not reach a terminal raw, nor begin a line of our output, nor be read as a command of a CI service.
+func Escape(text string) string { return noCommand(replace(text, unprintable, escaped), `\x5b`) }
+
+// logCommand is what GitHub Actions (##[add-mask]), Azure Pipelines (##vso[...]) and TeamCity (##teamcity[...]) obey wherever it
+// stands in a line of a log.
+var logCommand = regexp.MustCompile(`##(\w*)\[`)
+
+// noCommand writes the bracket of such commands in another way.
+func noCommand(text, bracket string) string {
+	if !strings.Contains(text, "##") {
+		return text
+	}
+	return logCommand.ReplaceAllString(text, "##${1}"+bracket)
+}
+
+// LinePath is a path for the beginning of a line of a log. GitHub Actions obeys lines that begin with `::`, whatever blanks stand
+// before it.
+func LinePath(name string) string {
+	if strings.HasPrefix(strings.TrimSpace(name), "::") {
+		name = "./" + name
+	}
+	return Escape(name)
+}
 
 // replace writes the special characters of a text in another way, and bytes that are no UTF-8 (lone surrogates among them) as
 // escapes.
@@ -34,7 +56,7 @@ func replace(text string, special func(rune) bool, as func(rune) string) string 
 // xmlText is a text for elements and (double-quoted) attributes of XML. What XML can carry is kept, if need be as a reference; what
 // it cannot is written as in Escape.
 func xmlText(text string) string {
-	return replace(text, func(r rune) bool { return unprintable(r) || xmlEntities[r] != "" || !inXML(r) }, func(r rune) string {
+	return noCommand(replace(text, func(r rune) bool { return unprintable(r) || xmlEntities[r] != "" || !inXML(r) }, func(r rune) string {
 		switch {
 		case xmlEntities[r] != "":
 			return xmlEntities[r]
@@ -42,7 +64,7 @@ func xmlText(text string) string {
 			return fmt.Sprintf("&#x%X;", r)
 		}
 		return escaped(r)
-	})
+	}), "&#x5B;")
 }
 
 var xmlEntities = map[rune]string{'<': "&lt;", '>': "&gt;", '&': "&amp;", '"': "&quot;"}

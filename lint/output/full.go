@@ -63,7 +63,7 @@ func writeFrame(out io.Writer, report *check.Report, paint Paint, at source.Plac
 	before, marked, after := cut(file, line, at.Span)
 	edge := paint.Dim(blanks(gutter) + " |")
 	fmt.Fprintln(out, edge)
-	fmt.Fprintf(out, "%s %s\n", paint.Dim(fmt.Sprintf("%*d |", gutter, start.Line)), strings.TrimRight(before+marked+after, " "))
+	fmt.Fprintf(out, "%s %s\n", paint.Dim(fmt.Sprintf("%*d |", gutter, start.Line)), noCommand(strings.TrimRight(before+marked+after, " "), `\x5b`)) // also where the parts make one together
 	fmt.Fprintf(out, "%s %s%s\n", edge, blanks(runewidth.StringWidth(before)), caret(strings.Repeat("^", max(1, runewidth.StringWidth(marked)))))
 }
 

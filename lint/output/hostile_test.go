@@ -13,7 +13,7 @@ var documented = &lint.Rule{Name: "worse-thing", Family: "memory", Severity: lin
 	Doc: "# worse-thing\n\n## What it does\nFinds `</help>` & ]]> in\ntwo lines.\n\nMore.\n\n## Why\nIt costs 2**30 bytes.\n"}
 
 // hostileMessage holds what ends, starts or breaks something in one of the formats; the bytes are a lone surrogate.
-const hostileMessage = "a: 100% b, ]]> <x y='z'> \"q\" \x1b[31m\r\n::error file=x::y \u202eabc\u2066 \x00 \uFFFE \xed\xa0\x80 \u0085 \u2028 f[0](1) [a](http://b)"
+const hostileMessage = "a: 100% b, ]]> <x y='z'> \"q\" \x1b[31m\r\n::error file=x::y \u202eabc\u2066 \x00 \uFFFE \xed\xa0\x80 \u0085 \u2028 f[0](1) [a](http://b) ##[add-mask]x ##vso[task.setvariable]y"
 
 // hostile is a report on names and texts of ill will, on a notebook, on files of another encoding or line end, and with fixes of all
 // kinds.
@@ -62,6 +62,9 @@ func hostile(t *testing.T) *check.Report {
 	report(rule, find(book, "f(x)"), lint.Warning, "in a notebook").
 		Suggest("write a quote", lint.Safe, lint.Edit{At: find(book, "f(x)"), Text: "f(\"x\")\nh()"})
 	report(rule, find(book, "g(\"a\")\n"), lint.Warning, "over a line end of a notebook")
+
+	commands := add("  ::error file=x::y.py", source.Python, "x = '##[stop-commands]z' # ::error::y\n")
+	report(rule, find(commands, "[stop-commands]"), lint.Info, "::error::in a line that is a command to some")
 
 	gone := source.Place{Path: "gone \u202e.py", Span: source.Span{Start: 3, End: 5}}
 	report(rule, gone, lint.Warning, "in a file that is gone").

@@ -101,6 +101,9 @@ func encode(v any, indent string) ([]byte, error) {
 	err := encoder.Encode(v)
 	line := bytes.TrimSuffix(text.Bytes(), []byte("\n"))
 	raw := func(r rune) bool { return r != '\n' && unprintable(r) } // a newline is between values here, never in one
+	if bytes.Contains(line, []byte("##")) {
+		line = []byte(noCommand(string(line), `\u005b`)) // a # stands nowhere but in strings
+	}
 	if !bytes.ContainsFunc(line, raw) {
 		return line, err
 	}

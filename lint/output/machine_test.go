@@ -316,6 +316,55 @@ func TestGitHub(t *testing.T) {
 	}
 }
 
+// TestNoCommands holds that a CI service finds no command of its own in a log that shows our output, whatever names and texts hold.
+func TestNoCommands(t *testing.T) {
+	report := hostile(t)
+	for _, format := range Names() {
+		for line := range strings.Lines(written(t, format, report)) {
+			if start := strings.TrimSpace(line); strings.HasPrefix(start, "::") && format != "github" && !strings.HasPrefix(start, "::: ") { // no command begins with a colon
+				t.Errorf("%s: GitHub Actions obeys %q", format, line)
+			}
+			if logCommand.MatchString(line) {
+				t.Errorf("%s: a service may obey %q", format, line)
+			}
+		}
+	}
+	if got := LinePath(" ::a"); got != "./ ::a" {
+		t.Errorf("a line begins with %q", got)
+	}
+}
+
+// TestGitHubRest holds that what GitHub does not show is counted, in a place where the count itself is shown.
+func TestGitHubRest(t *testing.T) {
+	for _, test := range []struct {
+		errors, warnings, infos int
+		want                    string // of the notice
+		line                    int    // its place, from 0
+	}{
+		{10, 10, 10, "", 0},
+		{11, 3, 2, "1 more error in", 16},
+		{30, 11, 0, "20 more errors, 1 more warning in", 41},
+		{0, 12, 10, "2 more warnings, 1 more info in", 12},
+		{1, 0, 11, "2 more info in", 1},
+	} {
+		var findings []check.Finding
+		for severity, n := range map[lint.Severity]int{lint.Error: test.errors, lint.Warning: test.warnings, lint.Info: test.infos} {
+			for range n {
+				findings = append(findings, check.Finding{Rule: rule, Diagnostic: lint.Diagnostic{At: source.Place{Path: "a.py"}, Severity: severity, Message: "m"}})
+			}
+		}
+		report := check.NewReport(func(string) *source.File { return nil }, findings...)
+		lines := strings.Split(strings.TrimSpace(written(t, "github", report)), "\n")
+		at := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, "title=trainvet::") })
+		switch {
+		case test.want == "" && at >= 0, test.want != "" && (at != test.line || !strings.Contains(lines[at], "::"+test.want)):
+			t.Errorf("%+v: line %d of\n%s", test, at, strings.Join(lines, "\n"))
+		case len(lines) != len(findings)+min(1, len(test.want)):
+			t.Errorf("%+v: %d lines", test, len(lines))
+		}
+	}
+}
+
 func TestLists(t *testing.T) {
 	for name, make := range reports {
 		report := make(t)
