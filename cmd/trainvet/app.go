@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/lint/check"
 	"github.com/trainvet/trainvet/lint/output"
-	"github.com/trainvet/trainvet/lint/source"
 	"github.com/trainvet/trainvet/rules"
 )
 
@@ -32,14 +32,14 @@ type app struct {
 	env            func(string) string
 	dir            string // current folder, absolute, with forward slashes
 	rules          []*lint.Rule
-	overwrite      func(*source.File) error // replaces a file on disk
+	replace        func(name string, before, after []byte) error // gives a file on disk new content
 	color          string
 	code           int
 }
 
 // Main runs the command line and gives back the exit code.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
-	return run(&app{stdin: stdin, stdout: stdout, stderr: stderr, env: os.Getenv, rules: rules.All(), overwrite: overwrite}, args)
+	return run(&app{stdin: stdin, stdout: stdout, stderr: stderr, env: os.Getenv, rules: rules.All(), replace: check.Replace}, args)
 }
 
 func run(a *app, args []string) (code int) {

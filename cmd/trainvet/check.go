@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -124,7 +126,7 @@ func (a *app) recordBaseline(f *checkFlags, in *inputs, report *check.Report) er
 	if err := check.WriteBaseline(&text, report, in.settings, f.writeBaseline); err != nil {
 		return err
 	}
-	if err := os.WriteFile(f.writeBaseline, text.Bytes(), 0o666); err != nil {
+	if err := a.writeWhole(f.writeBaseline, text.Bytes()); err != nil {
 		return err
 	}
 	a.complain("%s records %d findings", output.Escape(f.writeBaseline), len(report.Findings))
@@ -133,6 +135,18 @@ func (a *app) recordBaseline(f *checkFlags, in *inputs, report *check.Report) er
 	}
 	a.conclude(f, report)
 	return nil
+}
+
+// writeWhole writes a file of ours, all or nothing where it is there already.
+func (a *app) writeWhole(name string, text []byte) error {
+	old, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return os.WriteFile(name, text, 0o666)
+	}
+	if err != nil {
+		return err
+	}
+	return a.replace(name, old, text)
 }
 
 // finish turns flags into what they mean.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/aymanbagabas/go-udiff"
@@ -32,7 +31,7 @@ func (a *app) applyFixes(f *checkFlags, in *inputs, fixed *check.Fixed, options 
 	for _, file := range fixed.Files {
 		if in.stdin != "" && file.Path == in.stdin {
 			text = file
-		} else if err := a.overwrite(file); err != nil {
+		} else if err := a.overwrite(in.snapshot, file); err != nil {
 			a.unreadable(file.Path, "not fixed: "+osReason(err))
 			continue
 		}
@@ -61,20 +60,20 @@ func osReason(err error) string {
 	if errors.As(err, &inner) {
 		return inner.Err.Error()
 	}
+	var link *os.LinkError // of a rename
+	if errors.As(err, &link) {
+		return link.Err.Error()
+	}
 	return err.Error()
 }
 
-// overwrite replaces the content of a file; its mode and whatever links to it stay.
-func overwrite(file *source.File) error {
-	out, err := os.OpenFile(filepath.FromSlash(file.Path), os.O_WRONLY|os.O_TRUNC, 0)
+// overwrite gives a fixed file its new content on disk, where it still holds what was read.
+func (a *app) overwrite(before *workspace.Snapshot, file *source.File) error {
+	old, err := before.File(file.Path)
 	if err != nil {
 		return err
 	}
-	if _, err := out.Write(file.Raw); err != nil {
-		out.Close()
-		return err
-	}
-	return out.Close()
+	return a.replace(file.Path, old.Raw, file.Raw)
 }
 
 // printDiff prints one unified diff of all files, and says on stderr how much it is. Its lines are those of the files and cannot be
