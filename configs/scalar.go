@@ -144,6 +144,30 @@ func (l Loader) tagged(n *Node) (constant.Value, bool) {
 	return constant.MakeString(n.Raw), true
 }
 
+// plainNumber reads the numbers that mean the same to every loader: digits that do not begin with a needless 0, and such
+// digits with a point and more digits behind them.
+func plainNumber(raw string) (constant.Value, bool) {
+	const safe = 18 // digits that an int64 holds whatever they are
+	if len(raw) > safe || raw[0] < '0' || raw[0] > '9' || raw[0] == '0' && len(raw) > 1 && raw[1] != '.' {
+		return constant.Value{}, false
+	}
+	point := -1
+	for i := range len(raw) {
+		switch c := raw[i]; {
+		case c == '.' && point < 0 && i+1 < len(raw):
+			point = i
+		case c < '0' || c > '9':
+			return constant.Value{}, false
+		}
+	}
+	if point < 0 {
+		i, err := strconv.ParseInt(raw, 10, 64)
+		return constant.MakeInt(i), err == nil
+	}
+	f, err := strconv.ParseFloat(raw, 64)
+	return constant.MakeFloat(f), err == nil
+}
+
 func (l Loader) json(raw string) constant.Value {
 	switch raw {
 	case "true", "false":
@@ -153,6 +177,11 @@ func (l Loader) json(raw string) constant.Value {
 	case "NaN", "Infinity", "-Infinity":
 		if l == LoaderHJSON {
 			return constant.MakeString(raw)
+		}
+	}
+	if raw != "" && l != LoaderHJSON {
+		if v, ok := plainNumber(raw); ok {
+			return v
 		}
 	}
 	if strings.Trim(raw, "-0123456789") == "" {
@@ -199,6 +228,9 @@ func (l Loader) yaml(raw string) (constant.Value, bool) {
 	}
 	if strings.IndexByte("-+.0123456789", raw[0]) < 0 {
 		return constant.MakeString(raw), true
+	}
+	if v, ok := plainNumber(raw); ok {
+		return v, true
 	}
 	var isInt, isFloat bool
 	switch l {

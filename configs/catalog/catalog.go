@@ -132,18 +132,18 @@ func Devices() []*DeviceSpec { return load().devices.all }
 
 // Device finds a device by name, alias or the string that nvidia-smi or npu-smi prints, or makes one of a size (56GB, 56GiB).
 // Names are compared in lower case without spaces, '-' and '_' and without leading vendor words. A name that fits several
-// devices gives one and says in its Assumption what was assumed. The error is an *UnknownError with the nearest name.
+// devices gives one and says in its Assumption what was assumed. The error is an *UnknownError.
 func Device(name string) (*DeviceSpec, error) {
 	if custom, ok := customDevice(name); ok {
 		return custom, nil
 	}
-	if len(name) > maxName {
+	if len(name) >= maxName {
 		return nil, &UnknownError{Kind: "device", Name: name[:maxName]}
 	}
 	d := load()
 	found := d.devices.find(name)
 	if found == nil {
-		return nil, &UnknownError{"device", name, d.devices.nearest(name)}
+		return nil, &UnknownError{"device", name}
 	}
 	device := *found
 	device.Assumption = d.assumed[deviceKey(name)]
@@ -153,9 +153,9 @@ func Device(name string) (*DeviceSpec, error) {
 // Model finds a model by name, alias, hub id, local path of a hub checkout, torchtitan flavour (llama3-8B) or torchtune
 // builder (torchtune.models.llama3.lora_llama3_8b). Names are compared as devices are; parts of a name that do not change the
 // shape (instruct, chat, base, hf, a release number ...) are left out where the whole name is unknown. The error is an
-// *UnknownError with the nearest name.
+// *UnknownError.
 func Model(name string) (*ModelSpec, error) {
-	if len(name) > maxName {
+	if len(name) >= maxName {
 		return nil, &UnknownError{Kind: "model", Name: name[:maxName]}
 	}
 	d := load()
@@ -164,7 +164,7 @@ func Model(name string) (*ModelSpec, error) {
 			return m, nil
 		}
 	}
-	return nil, &UnknownError{"model", name, d.models.nearest(lastPart(name))}
+	return nil, &UnknownError{"model", name}
 }
 
 // KnownTo reports whether the entry goes by this exact name or alias.

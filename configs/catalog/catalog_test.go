@@ -77,7 +77,7 @@ func TestModelNames(t *testing.T) {
 	for name, nearest := range map[string]string{"lama-7b": "llama-7b", "llama-2-7": "llama-2-7b", "qwen3-9b": "qwen3-4b", "mixtral-8x77b": "mixtral-8x7b"} {
 		_, err := Model(name)
 		var unknown *UnknownError
-		if !errors.As(err, &unknown) || unknown.Nearest != nearest || !strings.Contains(err.Error(), nearest) {
+		if !errors.As(err, &unknown) || unknown.Nearest() != nearest || !strings.Contains(err.Error(), nearest) {
 			t.Errorf("%s: %v, wanted the nearest to be %s", name, err, nearest)
 		}
 	}
@@ -141,7 +141,7 @@ func TestDeviceNames(t *testing.T) {
 	for name, nearest := range map[string]string{"A100-80GBB": "A100-80GB", "910B9": "Ascend 910B1", "RTX 4080": "RTX 4090"} {
 		_, err := Device(name)
 		var unknown *UnknownError
-		if !errors.As(err, &unknown) || unknown.Nearest != nearest {
+		if !errors.As(err, &unknown) || unknown.Nearest() != nearest {
 			t.Errorf("%s: %v, wanted the nearest to be %s", name, err, nearest)
 		}
 	}

@@ -66,12 +66,24 @@ func customDevice(name string) (*DeviceSpec, bool) {
 		BF16: true, Confidence: "given"}, true
 }
 
-// UnknownError says that the catalogue has no such model or device, and which name is nearest.
-type UnknownError struct{ Kind, Name, Nearest string }
+// UnknownError says that the catalogue has no such model or device.
+type UnknownError struct{ Kind, Name string }
 
 func (e *UnknownError) Error() string {
-	if e.Nearest == "" {
-		return fmt.Sprintf("unknown %s %q", e.Kind, e.Name)
+	if near := e.Nearest(); near != "" {
+		return fmt.Sprintf("unknown %s %q; the nearest known one is %s", e.Kind, e.Name, near)
 	}
-	return fmt.Sprintf("unknown %s %q; the nearest known one is %s", e.Kind, e.Name, e.Nearest)
+	return fmt.Sprintf("unknown %s %q", e.Kind, e.Name)
+}
+
+// Nearest is the known name that is most like the unknown one; "" for a name so long that it is none. It is searched for only
+// when somebody asks: most callers just go on without the model.
+func (e *UnknownError) Nearest() string {
+	switch {
+	case len(e.Name) >= maxName:
+		return ""
+	case e.Kind == "device":
+		return load().devices.nearest(e.Name)
+	}
+	return load().models.nearest(lastPart(e.Name))
 }

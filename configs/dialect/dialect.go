@@ -123,7 +123,7 @@ type Section struct {
 // Sections are the settings of other frameworks that stand inside of this tree, such as a DeepSpeed config written under
 // the key `deepspeed` of TrainingArguments.
 func (d *Dialect) Sections(tree *configs.Tree) []Section {
-	r := newReader(d, tree)
+	r := d.lookup(tree)
 	var found []Section
 	for _, path := range d.sections {
 		if f := r.find(path); f.state == written && f.node.Kind == configs.Mapping {
@@ -147,7 +147,7 @@ type Reference struct {
 
 // References are the settings files that this tree names.
 func (d *Dialect) References(tree *configs.Tree) []Reference {
-	r := newReader(d, tree)
+	r := d.lookup(tree)
 	var found []Reference
 	for _, path := range d.files {
 		f := r.find(path)

@@ -52,11 +52,25 @@ func (d doc) item(n *configs.Node, key string) *configs.Item {
 	}
 	var last *configs.Item
 	for i := range n.Items {
-		if fold(n.Items[i].Key) == key {
+		if folds(n.Items[i].Key, key) {
 			last = &n.Items[i]
 		}
 	}
 	return last
+}
+
+// folds reports whether fold(key) is the given spelling, which is a folded one.
+func folds(key, spelled string) bool {
+	key = strings.TrimLeft(key, "-")
+	if len(key) != len(spelled) {
+		return false
+	}
+	for i := range len(key) {
+		if c := key[i]; c != spelled[i] && (c != '-' || spelled[i] != '_') {
+			return false
+		}
+	}
+	return !strings.Contains(spelled, "-")
 }
 
 // find looks a dotted path up. On a command line and among keyword arguments the whole path may be one key, as in

@@ -76,7 +76,7 @@ type KeyTable struct {
 	sections     map[string]KeySection
 	also         map[string]bool
 	constructors map[string]map[string]map[string]*Key
-	below        map[string][]string // names of keys by section, sorted
+	below        map[string][]string // names of keys by section, sorted; those that were removed are left out
 	aliases      map[string]string   // the name of a key by its section and alias, as one path
 }
 
@@ -143,17 +143,17 @@ func readKeys(name string) (*KeyTable, error) {
 	for path, key := range t.keys {
 		key.Path = path
 		section, last := splitPath(path)
-		t.below[section] = append(t.below[section], last)
-	}
-	for section, names := range t.below {
-		slices.Sort(names)
-		for _, name := range names {
-			for _, alias := range t.keys[joinPath(section, name)].Alias {
-				if path := joinPath(section, alias); t.aliases[path] == "" {
-					t.aliases[path] = name
-				}
+		if last != "*" && key.Removed == "" {
+			t.below[section] = append(t.below[section], last)
+		}
+		for _, alias := range key.Alias {
+			if path := joinPath(section, alias); t.aliases[path] == "" || last < t.aliases[path] {
+				t.aliases[path] = last
 			}
 		}
+	}
+	for _, names := range t.below {
+		slices.Sort(names)
 	}
 	for section, types := range t.constructors {
 		for _, params := range types {
@@ -233,16 +233,10 @@ func joinPath(section, last string) string {
 	return section + "." + last
 }
 
-// Names are the keys of a section, sorted; those that were removed are left out.
+// Names are the keys of a section, sorted; those that were removed are left out. Not to be changed.
 func (t *KeyTable) Names(section string) []string {
 	spelled, _ := t.section(section)
-	var names []string
-	for _, name := range t.below[spelled] {
-		if name != "*" && t.keys[joinPath(spelled, name)].Removed == "" {
-			names = append(names, name)
-		}
-	}
-	return names
+	return t.below[spelled]
 }
 
 // Elsewhere reports whether programs on top of the framework are known to have a key of this name.

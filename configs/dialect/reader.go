@@ -27,17 +27,24 @@ func paths(paths ...string) []string { return paths }
 
 // reader fills a plan from one tree. Who sets a value first wins: what comes later never replaces it.
 type reader struct {
-	doc
+	lookup
 	dialect *Dialect
-	loader  configs.Loader
 	plan    plan.Plan
 	faults  []Fault
 	partial bool            // other files of the run complete this one: what is absent here is unknown
 	gone    map[string]bool // fields for which something is written that cannot be told: no default applies
 }
 
+// lookup finds keys of a tree and reads their values, in the way of one dialect.
+type lookup struct {
+	doc
+	loader configs.Loader
+}
+
+func (d *Dialect) lookup(tree *configs.Tree) lookup { return lookup{d.doc(tree), d.loaderOf(tree)} }
+
 func newReader(d *Dialect, tree *configs.Tree) *reader {
-	r := &reader{doc: d.doc(tree), dialect: d, loader: d.loaderOf(tree), gone: map[string]bool{}}
+	r := &reader{lookup: d.lookup(tree), dialect: d, gone: map[string]bool{}}
 	if defaults := tree.Root.Item("defaults"); r.follows && defaults != nil && defaults.Value != nil && defaults.Value.Kind == configs.Sequence {
 		r.partial = true // Hydra composes the config from the files listed there
 	}
@@ -184,7 +191,7 @@ func (r *reader) fault(f found, message string) {
 }
 
 // constant is the value at f as the framework's loader reads it; None for what is no scalar or not known.
-func (r *reader) constant(f found) constant.Value {
+func (r *lookup) constant(f found) constant.Value {
 	if f.state != written || f.node.Kind != configs.Scalar {
 		return constant.Value{}
 	}

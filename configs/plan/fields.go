@@ -57,13 +57,20 @@ type UnknownNameError struct{ Name string }
 func (e *UnknownNameError) Error() string { return "no value of a plan is called " + e.Name }
 
 func find(p *Plan, name string) slot {
-	for i := range fields {
-		if fields[i].name == name {
-			return fields[i].at(p)
-		}
+	if i, known := numbers[name]; known {
+		return fields[i].at(p)
 	}
 	return nil
 }
+
+// numbers are the places of the names in the table of fields.
+var numbers = func() map[string]int {
+	byName := make(map[string]int, len(fields))
+	for i, f := range fields {
+		byName[f.name] = i
+	}
+	return byName
+}()
 
 // fields is the one table of all values; its order is that of every listing.
 var fields = [...]field{

@@ -1,61 +1,101 @@
 // Package nearest finds the known word that a misspelt one most likely meant.
 package nearest
 
+import "unicode/utf8"
+
 // Of gives the one of words that is closest to word, or "" when none is close: at most two slips (a letter wrong, missing,
 // added, or two neighbours exchanged), or a third of the word's length where that is more; never more than half of it.
 // Upper and lower case, '-' and '_' are alike. Of equally close words the first counts.
 func Of(word string, words []string) string {
-	length := len([]rune(word))
+	length := utf8.RuneCountInString(word)
 	return Within(word, words, min(max(2, length/3), length/2))
 }
 
 // Within is Of for at most limit slips.
 func Within(word string, words []string, limit int) string {
-	given := plain(word)
+	var m matcher
+	given := plain(nil, word)
 	best := ""
 	for _, candidate := range words {
-		other := plain(candidate)
-		if abs(len(given)-len(other)) > limit {
+		if limit < 0 {
+			break
+		}
+		// A rune is at most four bytes long, so that this leaves out no word that is close.
+		if len(candidate) < len(given)-limit || len(candidate) > utf8.UTFMax*(len(given)+limit) {
 			continue
 		}
-		if d := distance(given, other); d <= limit {
+		m.other = plain(m.other[:0], candidate)
+		if d := m.distance(given, limit); d <= limit {
 			best, limit = candidate, d-1
 		}
 	}
 	return best
 }
 
-func plain(word string) []rune {
-	runes := []rune(word)
-	for i, r := range runes {
+// plain appends the compared form of a word: lower case of ASCII, with '-' for '_'.
+func plain(runes []rune, word string) []rune {
+	for _, r := range word {
 		switch {
 		case 'A' <= r && r <= 'Z':
-			runes[i] = r + 'a' - 'A'
+			r += 'a' - 'A'
 		case r == '_':
-			runes[i] = '-'
+			r = '-'
 		}
+		runes = append(runes, r)
 	}
 	return runes
 }
 
-// distance is the optimal string alignment distance.
-func distance(a, b []rune) int {
-	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+// matcher compares one word with many, in memory that it uses again.
+type matcher struct {
+	other             []rune
+	before, last, row []int
+}
+
+// distance is the optimal string alignment distance of a to the other word, or any number above limit where it is more.
+func (m *matcher) distance(a []rune, limit int) int {
+	b := m.other
+	if abs(len(a)-len(b)) > limit {
+		return limit + 1
+	}
+	if cap(m.row) <= len(b) {
+		m.before, m.last, m.row = make([]int, 2*len(b)+1), make([]int, 2*len(b)+1), make([]int, 2*len(b)+1)
+	}
+	before, last, row := m.before[:len(b)+1], m.last[:len(b)+1], m.row[:len(b)+1]
 	for j := range last {
 		last[j] = j
 	}
+	leastBefore := 0
 	for i := 1; i <= len(a); i++ {
+		// Cells further than limit from the diagonal are above it whatever the letters are.
+		from, to := max(1, i-limit), min(len(b), i+limit)
 		row[0] = i
-		for j := 1; j <= len(b); j++ {
+		if from > 1 {
+			row[from-1] = limit + 1
+		}
+		least := limit + 1
+		for j := from; j <= to; j++ {
 			cost := 1
 			if a[i-1] == b[j-1] {
 				cost = 0
 			}
-			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
+			d := min(row[j-1]+1, last[j-1]+cost)
+			if j < i+limit {
+				d = min(d, last[j]+1)
 			}
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				d = min(d, before[j-2]+1)
+			}
+			row[j] = d
+			least = min(least, d)
 		}
+		if from == 1 {
+			least = min(least, i)
+		}
+		if least > limit && leastBefore > limit {
+			return limit + 1 // a step goes back one row, or two for an exchange
+		}
+		leastBefore = least
 		before, last, row = last, row, before
 	}
 	return last[len(b)]

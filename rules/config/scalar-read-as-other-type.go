@@ -112,6 +112,9 @@ var (
 
 // looksNumeric reports whether people read text as a number with an exponent: 1e-5, 1E5, .5e3.
 func looksNumeric(text string) bool {
+	if !strings.ContainsAny(text, "eE") || strings.IndexByte("-+.0123456789", text[0]) < 0 {
+		return false // most texts, without the price of a match
+	}
 	m := exponent.FindStringSubmatch(text)
 	return m != nil && (m[2] != "" || len(m[3]) > 1)
 }
@@ -144,7 +147,9 @@ func isWord(raw string) bool {
 var nearNumber = regexp.MustCompile(`^[-+]?[0-9][0-9_]*\.?[0-9_]*[eE][-+_]*[0-9_]+$`)
 
 // almostNumeric: text that people read as a number with an exponent, slips of the pen included: 1e-5, 1.0e_8.
-func almostNumeric(text string) bool { return looksNumeric(text) || nearNumber.MatchString(text) }
+func almostNumeric(text string) bool {
+	return looksNumeric(text) || strings.ContainsAny(text, "eE") && strings.IndexByte("-+0123456789", text[0]) >= 0 && nearNumber.MatchString(text)
+}
 
 // judgedNumber reports whether the plan wanted a number of a value.
 func judgedNumber(part *workspace.Part, node *configs.Node) bool {

@@ -21,6 +21,7 @@ type setting struct {
 	within  *configs.Node // the mapping that it stands in
 	index   int           // there
 	section string        // dotted path of that mapping in the part
+	dotted  string        // path of the setting itself there
 	policy  dialect.KeySection
 	name    string       // as the dialect spells it
 	key     *dialect.Key // nil: not known
@@ -28,7 +29,7 @@ type setting struct {
 
 func (s *setting) item() *configs.Item { return &s.within.Items[s.index] }
 
-func (s *setting) path() string { return under(s.section, s.name) }
+func (s *setting) path() string { return s.dotted }
 
 func under(section, name string) string {
 	if section == "" {
@@ -89,9 +90,11 @@ func walk(part *workspace.Part, table *dialect.KeyTable, node *configs.Node, sec
 			continue
 		}
 		s := &setting{part: part, table: table, within: node, index: i, section: section, policy: policy, name: part.Dialect.Spelled(part.Tree, item.Key)}
-		s.key = table.Lookup(s.path())
-		if _, isSection := table.Section(s.path()); s.key == nil && isSection {
-			s.key = &dialect.Key{Path: s.path()} // under a name of the user's own
+		s.dotted = under(section, s.name)
+		if s.key = table.Lookup(s.dotted); s.key == nil {
+			if _, isSection := table.Section(s.dotted); isSection {
+				s.key = &dialect.Key{Path: s.dotted} // under a name of the user's own
+			}
 		}
 		if s.key == nil && section != "" && strings.HasSuffix(section, ".params") {
 			s.key = constructorKey(part, table, section, s.name)

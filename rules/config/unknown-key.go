@@ -35,21 +35,26 @@ var UnknownKey = &lint.Rule{
 }
 
 func checkUnknown(pass *lint.Pass, s *setting) {
-	near, policy := s.table.Nearest(s.section, s.name), s.policy.Unknown
+	policy, params := s.policy.Unknown, constructorParams(s)
 	if policy == dialect.Rejected && widened(s.part) {
 		policy = dialect.Accepted
 	}
-	if params := constructorParams(s); params != nil {
-		policy, near = dialect.Rejected, nearestParam(s.name, params)
+	if params != nil {
+		policy = dialect.Rejected
 	}
-	if policy == dialect.Mixed {
+	near := ""
+	switch {
+	case policy == dialect.Mixed || policy == dialect.Ignored && remark(s.name):
 		return
-	}
-	if policy == dialect.Accepted || policy == dialect.Ignored && remark(s.name) {
+	case policy == dialect.Accepted:
 		// Others may read it: only what is all but a known key is a mistake.
-		if near = s.table.Slip(s.section, s.name); near == "" || s.table.Elsewhere(s.name) || policy == dialect.Ignored {
+		if near = s.table.Slip(s.section, s.name); near == "" || s.table.Elsewhere(s.name) {
 			return
 		}
+	case params != nil:
+		near = nearestParam(s.name, params)
+	default:
+		near = s.table.Nearest(s.section, s.name)
 	}
 	if near != "" && s.within.Item(near) != nil {
 		if near = ""; policy == dialect.Accepted {
