@@ -31,6 +31,13 @@ type DeviceSpec struct {
 	Assumption string `json:"-"`
 }
 
+// Hopper reports whether it is NVIDIA's Hopper or later.
+func (d *DeviceSpec) Hopper() bool {
+	digits, ok := strings.CutPrefix(d.Arch, "sm_")
+	generation, err := strconv.Atoi(digits)
+	return ok && err == nil && generation >= 90
+}
+
 // Ascend reports whether HCCL and CANN run it.
 func (d *DeviceSpec) Ascend() bool { return d.Vendor == "Huawei" }
 

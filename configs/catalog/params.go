@@ -17,8 +17,12 @@ func (m *ModelSpec) CountParameters() Counts {
 	c.Body = m.Layers * dense
 	active := c.Body
 	if m.Experts > 0 {
-		c.Experts = 3 * m.Experts * m.Hidden * m.ExpertFFN
-		shared := 3 * m.Hidden * m.SharedFFN
+		matrices := int64(2)
+		if m.Gated {
+			matrices = 3
+		}
+		c.Experts = matrices * m.Experts * m.Hidden * m.ExpertFFN
+		shared := matrices * m.Hidden * m.SharedFFN
 		router := m.Hidden * m.Experts
 		always := attention + norms + router + shared
 		c.Layer = always + c.Experts
@@ -29,7 +33,7 @@ func (m *ModelSpec) CountParameters() Counts {
 			c.Layer += m.Hidden
 		}
 		c.Body = m.DenseLayers*dense + (m.Layers-m.DenseLayers)*c.Layer
-		active = m.DenseLayers*dense + (m.Layers-m.DenseLayers)*(always+3*m.ActiveExperts*m.Hidden*m.ExpertFFN)
+		active = m.DenseLayers*dense + (m.Layers-m.DenseLayers)*(always+matrices*m.ActiveExperts*m.Hidden*m.ExpertFFN)
 	}
 	c.Embedding = (m.Vocab+m.LearnedPositions)*m.Hidden + m.TypeVocab*m.Hidden
 	if !m.Tied {

@@ -53,6 +53,7 @@ var Megatron = &Dialect{
 		{field: "parallel.pipeline", keys: megatronKeys("pipeline_model_parallel_size"), absent: 1},
 		{field: "parallel.context", keys: megatronKeys("context_parallel_size"), absent: 1},
 		{field: "parallel.expert", keys: megatronKeys("expert_model_parallel_size"), absent: 1},
+		{field: "parallel.expert_tensor", keys: megatronKeys("expert_tensor_parallel_size")},
 		{field: "parallel.virtual_pipeline", keys: megatronKeys("virtual_pipeline_model_parallel_size", "num_virtual_stages_per_pipeline_rank")},
 		{field: "optimizer.type", keys: megatronKeys("optimizer"), read: choice(plainOptimizers), absent: "adamw"},
 		{field: "optimizer.kernel", absent: "fused"},

@@ -76,7 +76,12 @@ func (j *job) layer() layerBytes {
 		b.transientScores = 2 * j.heads * a
 	}
 	if experts > 0 {
-		b.residual += 8*experts + 2*a*j.hidden*active // router logits and probabilities, permuted tokens, expert outputs
+		b.residual += 8 * experts                     // router logits and probabilities
+		dispatched := 2 * a * j.hidden * active       // permuted tokens, expert outputs
+		if j.sequenceParallel && j.expertTensor > 1 { // gathered over the ranks that share an expert
+			dispatched *= min(j.expertTensor, j.tensor)
+		}
+		b.residual += dispatched
 	}
 	b.boundary = residual * j.hidden
 	b.selective = a*(j.queryDim+j.kvDim+j.ffn+j.hidden) + a*j.queryDim + 4*j.heads + b.boundary
@@ -158,8 +163,8 @@ func (j *job) fusedQKV() bool {
 }
 
 // attentionSaved is what attention keeps: q, k, v, the output and the log-sum-exp of a flash kernel, or the score matrix of
-// eager attention (scores, bytes per token and key). Fused q, k, v of which v is a view keep the whole buffer. HF's SDPA path
-// repeats k and v to the number of query heads.
+// eager attention (scores, bytes per token and key). Fused q, k, v of which v is a view keep the whole buffer; Megatron's kernels take
+// contiguous copies, and let the buffer go. HF's SDPA path repeats k and v to the number of query heads.
 func (j *job) attentionSaved() (saved, scores float64) {
 	a, q, kv := j.element, j.queryDim, j.kvDim
 	if latent := j.model.LatentAttention; latent.KVRank > 0 {
@@ -173,11 +178,8 @@ func (j *job) attentionSaved() (saved, scores float64) {
 	}
 	grouped := j.model.KVHeads != j.model.Heads
 	qkv := a * (q + 2*kv)
-	if j.fusedQKV() && j.stack != plan.HF {
-		qkv = a*(2*q+2*kv) + a*kv
-		if j.stack == plan.LitGPT {
-			qkv += a * (q + kv)
-		}
+	if j.fusedQKV() && j.stack == plan.LitGPT {
+		qkv = a*(2*q+2*kv) + a*kv + a*(q+kv)
 	}
 	if j.attention == plan.SDPA && grouped {
 		qkv = a * 3 * q

@@ -17,6 +17,7 @@ const (
 type gathered struct {
 	live  float64 // unsharded weights and gradients of the layers at work in backward, or buckets
 	final float64 // unsharded weights of layers at the end of forward
+	kept  float64 // gathered weights that stay for the next step (ZeRO-3)
 	root  float64 // unit that stays unsharded from forward to the end of backward (FSDP)
 	ddp   bool    // live are DDP's buckets: they exist as long as gradients do
 }
@@ -26,8 +27,8 @@ type gathered struct {
 // FSDP: the root unit holds embedding, head and final norm. In backward the current and the prefetched layer are unsharded, and
 // one layer's unsharded gradient waits for its reduction; of a frozen base one layer is. At the end of forward FSDP1 has
 // resharded all layers, FSDP2 keeps the last. (Measured on HF with two and four ranks to about 20 MB.) ZeRO-3: at most
-// stage3_max_live_parameters are gathered, and the gradient bucket is doubled by overlap_comm. ZeRO-1 and -2: the gradient
-// bucket alone. DDP: the reducer's buckets are a copy of the gradients unless gradients are views into them.
+// stage3_max_live_parameters are gathered, those of the first layers stay over the step to be used again, and the gradient bucket is doubled by overlap_comm. ZeRO-1 and -2: the gradient
+// bucket alone. DDP: the reducer's buckets are a copy of the gradients unless gradients are views into them, as in Megatron.
 func (j *job) gathered() gathered {
 	var g gathered
 	n := j.local
@@ -59,6 +60,7 @@ func (j *job) gathered() gathered {
 		// A module's parameters are gathered together, whatever the limit.
 		unit := max(n.layer, n.embedding, n.head)
 		g.live = max(min(float64(j.buckets.MaxLive.Or(defaultMaxLive)), n.all), unit) * j.gatherBytes()
+		g.kept = g.live
 		if j.lora == nil {
 			bucket := float64(defaultBucket)
 			if j.buckets.Auto.Or(false) {
@@ -73,7 +75,7 @@ func (j *job) gathered() gathered {
 		}
 	case j.sharding == plan.DDP:
 		g.ddp = true
-		if !j.buckets.GradientAsBucketView.Or(false) {
+		if !j.megatron() && !j.buckets.GradientAsBucketView.Or(false) {
 			g.live = n.trainable * j.dtypes.gradient
 		}
 	}
@@ -193,6 +195,8 @@ func (j *job) stepTemporaries() float64 {
 		return 0
 	}
 	switch {
+	case j.megatron() && j.half:
+		return n * 4 / shards // fp32 copies of the 16-bit gradients
 	case j.kernel == plan.Foreach && j.optimizer == plan.AdamW:
 		return n * j.dtypes.state / shards
 	case j.optimizer == plan.Muon:
@@ -201,6 +205,15 @@ func (j *job) stepTemporaries() float64 {
 		return j.vocab * j.hidden * j.dtypes.state * 2
 	}
 	return 0
+}
+
+// workspace is what cuBLAS takes from the allocator: one for the thread of forward and one for that of backward, 32 MiB each on
+// Hopper and later, 8 MiB before (PyTorch, CUDABlas.cpp and CublasHandlePool.cpp).
+func (j *job) workspace() float64 {
+	if j.device != nil && j.device.Hopper() {
+		return 2 * 32 << 20
+	}
+	return 2 * 8 << 20
 }
 
 // dequantized is a weight that a quantised layer unpacks for one product, 16 bits: the largest of a layer, or the head where it

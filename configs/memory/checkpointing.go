@@ -82,3 +82,12 @@ func (j *job) inFlight() float64 {
 	}
 	return n
 }
+
+// inFlightLast is that number on the last stage: one under 1F1B; under the interleaved schedule each of its v-1 first chunks has
+// run p micro-batches before its last chunk starts (Megatron-core, pipeline_parallel/schedules.py, warm-up micro-batches).
+func (j *job) inFlightLast() float64 {
+	if j.pipeline <= 1 || j.virtualPipeline <= 1 {
+		return 1
+	}
+	return ((j.virtualPipeline-1)*min(j.pipeline, j.microBatches) + 1) / j.virtualPipeline
+}

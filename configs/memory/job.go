@@ -42,13 +42,15 @@ type job struct {
 
 	seq, micro, accumulation               float64
 	data, shard, tensor, pipeline, context float64
-	expert, virtualPipeline, microBatches  float64
+	expert, expertTensor                   float64 // ranks over which experts, and the matrices of one, are divided
+	virtualPipeline, microBatches          float64
 	sequenceParallel                       bool
 	tokens                                 float64 // of one micro-batch on one rank
 	stageLayers                            float64 // layers on one stage
 
 	sharding      plan.Sharding
 	precision     plan.Precision
+	half          bool // the 16-bit type is known to be fp16
 	optimizer     plan.OptimizerType
 	kernel        plan.Kernel
 	inBackward    bool
@@ -147,6 +149,10 @@ func newJob(p *plan.Plan) (j *job, missing Missing, err error) {
 	j.pipeline = count(p.Parallel.Pipeline, "parallel.pipeline")
 	j.context = count(p.Parallel.Context, "parallel.context")
 	j.expert = count(p.Parallel.Expert, "")
+	j.expertTensor = 1
+	if p.Stack.Is(plan.Megatron) {
+		j.expertTensor = float64(max(p.Parallel.ExpertTensor.Or(int64(j.tensor)), 1))
+	}
 	j.virtualPipeline = count(p.Parallel.VirtualPipeline, "")
 	j.accumulation = count(p.Batch.Accumulation, "batch.accumulation")
 	j.microBatches = j.accumulation
@@ -242,6 +248,10 @@ func (j *job) choices(p *plan.Plan) {
 	j.sequenceParallel = p.Parallel.SequenceParallel.Or(false)
 	j.optimizer = p.Optimizer.Type.Or(plan.AdamW)
 	j.kernel = p.Optimizer.Kernel.Or(plan.Foreach)
+	if j.megatron() && p.Optimizer.Kernel.How() <= plan.IsDefault {
+		j.kernel = plan.Fused // Megatron steps with the fused Adam of Transformer Engine or Apex
+	}
+	j.half = p.DType.Compute.Is(plan.Float16)
 	j.inBackward = p.Optimizer.InBackward.Or(false)
 	j.checkpointing = p.Checkpointing.Kind.Or(plan.NoCheckpointing)
 	j.every = float64(max(p.Checkpointing.Every.Or(1), 1))
@@ -285,6 +295,9 @@ func (j *job) setModel(m *catalog.ModelSpec) {
 	j.local = j.localParameters()
 	j.dtypes = j.stateBytes()
 }
+
+// megatron reports whether Megatron's own optimizer and buffers are at work.
+func (j *job) megatron() bool { return j.precision == plan.MegatronMixed }
 
 // autocast reports whether fp32 weights are used under torch.autocast: the residual stream is then fp32.
 func (j *job) autocast() bool { return j.precision == plan.Autocast }

@@ -3,7 +3,9 @@ package memory
 import "github.com/trainvet/trainvet/configs/plan"
 
 // logitBytes is the peak of logits, loss and their gradient, bytes per token and vocabulary entry. Measured: 12V and 14V on HF
-// before and after 4.45, 8V with an in-place fp32 kernel, about 0 with a fused linear cross-entropy.
+// before and after 4.45, 8V with an in-place fp32 kernel, about 0 with a fused linear cross-entropy. Megatron-core's vocabulary-parallel
+// loss works in place on one fp32 copy, in backward too (core/tensor_parallel/cross_entropy.py); before 2023 it held two. Compiled as a
+// whole, the loss holds the logits and their gradient in 16 bits and nothing as wide in fp32.
 func (j *job) logitBytes() float64 {
 	a := j.element
 	switch j.loss {
@@ -23,7 +25,12 @@ func (j *job) logitBytes() float64 {
 	case plan.ChunkedHead:
 		return 2 * a
 	case plan.VocabParallel:
+		if j.megatron() {
+			return a + 4
+		}
 		return a + 4 + 4
+	case plan.CompiledLoss:
+		return 2 * a
 	}
 	return 0
 }

@@ -56,7 +56,7 @@ func (j *job) phases(s states, act activations, g gathered) []phase {
 		loss.Buffers = g.live // the reducer keeps its buckets from its construction on
 	}
 	unpacked, unpackedHead := j.dequantized()
-	loss.Temporaries = unpackedHead
+	loss.Temporaries = unpackedHead + j.workspace()
 	loss.Activations = act.saved + final
 	if j.pipeline <= 1 {
 		loss.Logits = logits
@@ -69,12 +69,12 @@ func (j *job) phases(s states, act activations, g gathered) []phase {
 	}
 	segment.Gathered = g.root + cast
 	segment.addLive(j, g.live)
-	segment.Temporaries = unpacked
+	segment.Temporaries = unpacked + j.workspace()
 	segment.Activations = act.saved + act.segment + final/2
 
 	backward := persist
 	backward.Gradients = max(all, gradients)
-	backward.Temporaries = j.embeddingGradient()
+	backward.Temporaries = j.embeddingGradient() + j.workspace()
 	if j.sharding.FSDP() {
 		backward.Gathered = g.root
 	}
@@ -85,12 +85,14 @@ func (j *job) phases(s states, act activations, g gathered) []phase {
 
 	step := persist
 	step.Gradients = all
+	step.Temporaries = j.workspace()
 	if !j.inBackward {
-		step.Temporaries = j.stepTemporaries()
+		step.Temporaries += j.stepTemporaries()
 	}
 	if g.ddp {
 		step.Buffers = g.live
 	}
+	step.Gathered = g.kept
 
 	load := Parts{Weights: s.weights, Gathered: g.root}
 	if j.sharding.Weights() {
@@ -99,7 +101,7 @@ func (j *job) phases(s states, act activations, g gathered) []phase {
 
 	phases := []phase{{PhaseLoad, load}, {PhaseLoss, loss}, {PhaseSegment, segment}, {PhaseBackward, backward}, {PhaseStep, step}}
 	if j.pipeline > 1 {
-		phases = append(phases, phase{PhaseLastStage, j.lastStage(s, act, logits, gradients)})
+		phases = append(phases, phase{PhaseLastStage, j.lastStage(s, act, logits, final, gradients)})
 	}
 	return phases
 }
@@ -112,14 +114,11 @@ func (p *Parts) addLive(j *job, live float64) {
 	}
 }
 
-// lastStage is the last pipeline stage: one micro-batch in flight, but the logits.
-func (j *job) lastStage(s states, act activations, logits, gradients float64) Parts {
+// lastStage is the last pipeline stage: fewer micro-batches in flight, but the logits.
+func (j *job) lastStage(s states, act activations, logits, final, gradients float64) Parts {
 	share := (j.local.body + j.local.head) / j.local.all
-	perLayer := act.layer
-	if j.checkpointing == plan.Full {
-		perLayer = act.boundary
-	}
-	return Parts{Weights: share * s.weights, Optimizer: share * s.optimizer, Gradients: gradients, Activations: j.stageLayers * perLayer, Logits: logits}
+	return Parts{Weights: share * s.weights, Optimizer: share * s.optimizer, Gradients: share * gradients, Temporaries: j.workspace(),
+		Activations: act.saved*j.inFlightLast()/j.inFlight() + final, Logits: logits}
 }
 
 // persistentGradients are gradients that exist during forward: those of earlier micro-batches under accumulation, and always

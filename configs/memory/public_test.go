@@ -40,6 +40,16 @@ func TestPublicRuns(t *testing.T) {
 	*verbose = was && *heldOut
 	errors := errorsOf(t, held)[""]
 	*verbose = was
+	bound(t, "open", groups[""], 4.5, 14, 76)
+	bound(t, "held out", errors, 9, 16, 50)
 	median, p90, within, bias := figures(errors)
 	t.Logf("held out             n=%3d median %5.1f %% p90 %5.1f %% within 10 %% %3.0f %% bias %+5.1f %%", len(errors), median, p90, within, bias)
+}
+
+// bound fails where the errors, in percent, are larger than these.
+func bound(t *testing.T, name string, errors []float64, median, p90, within float64) {
+	t.Helper()
+	if m, p, w, _ := figures(errors); m > median || p > p90 || w < within {
+		t.Errorf("%s: median %.1f %%, p90 %.1f %%, within 10 %% %.0f %%; wanted %.1f, %.1f and %.0f", name, m, p, w, median, p90, within)
+	}
 }

@@ -17,7 +17,7 @@ type localParameters struct {
 
 // localParameters splits the model over tensor-, pipeline- and expert-parallel ranks. Megatron-LM's column and row layers
 // divide attention, MLP, embedding and head by the tensor-parallel ranks; routed experts are divided by the expert-parallel
-// ones; the first stage holds the embedding and the last the head, or a copy of a tied embedding.
+// ones, and in Megatron each by the expert-tensor-parallel ones; the first stage holds the embedding and the last the head, or a copy of a tied embedding.
 func (j *job) localParameters() localParameters {
 	var l localParameters
 	body := float64(j.counts.Body)
@@ -25,9 +25,9 @@ func (j *job) localParameters() localParameters {
 	l.body = j.stageLayers * l.layer
 	if experts := float64(j.counts.Experts); experts > 0 {
 		perStage := j.stageLayers * float64(j.model.Layers-j.model.DenseLayers) / j.layers // layers with experts
-		l.experts = perStage * experts / j.expert
+		l.experts = perStage * experts / (j.expert * j.expertTensor)
 		l.body = j.stageLayers*body/j.layers/j.tensor - perStage*experts/j.tensor + l.experts
-		l.layer = (float64(j.counts.Layer)-experts)/j.tensor + experts/j.expert
+		l.layer = (float64(j.counts.Layer)-experts)/j.tensor + experts/(j.expert*j.expertTensor)
 	}
 	l.embedding = float64(j.counts.Embedding) / j.tensor
 	l.head = float64(j.counts.Head) / j.tensor
@@ -55,7 +55,8 @@ type stateBytes struct{ weight, gradient, state, master, optimizer float64 }
 // stateBytes is the table of model states: weights + gradients + optimizer. fp32, autocast and FSDP's MixedPrecision keep
 // 4 + 4 and fp32 states; a pure 16-bit run keeps everything in two bytes; DeepSpeed's fp16 and bf16 optimizers keep 2 + 2 and
 // an fp32 master (ZeRO paper, arXiv 1910.02054, section 3.1: 16 bytes with Adam); its BF16_Optimizer adds fp32 gradient
-// accumulators (runtime/bf16_optimizer.py); Megatron keeps fp32 main gradients (core/distributed, core/optimizer).
+// accumulators (runtime/bf16_optimizer.py); Megatron keeps fp32 main gradients (core/distributed, core/optimizer), with fp16
+// 16-bit ones. ZeRO keeps a partition of master weights whatever its type, so that 16-bit master weights make 2 + 2 + 6.
 func (j *job) stateBytes() stateBytes {
 	var b stateBytes
 	switch j.precision {
@@ -69,6 +70,12 @@ func (j *job) stateBytes() stateBytes {
 		b = stateBytes{weight: 2, gradient: 6, state: 4, master: 4}
 	case plan.MegatronMixed:
 		b = stateBytes{weight: 2, gradient: 4, state: 4, master: 4}
+		if j.half {
+			b.gradient = 2 // gradients are accumulated in fp32 with bf16 only
+		}
+	}
+	if j.precision == plan.Pure16 && j.sharding.ZeRO() {
+		b.master = 2
 	}
 	if j.lora != nil && j.lora.bytes == 4 && j.precision == plan.Pure16 {
 		// PEFT casts adapters to fp32 (autocast_adapter_dtype) over a 16-bit base.
@@ -155,7 +162,11 @@ func (j *job) held(sharded bool) float64 {
 // sharded divides n parameters, experts of which are routed experts, over the shard group. Experts are already divided over the
 // expert-parallel ranks, which lie inside of the data-parallel group, so that only the rest of it shards them.
 func (j *job) sharded(n, experts float64) float64 {
-	return (n-experts)/j.shard + experts/max(j.shard/j.expert, 1)
+	group := j.shard / j.expert
+	if j.stack == plan.Megatron {
+		group *= j.tensor / j.expertTensor
+	}
+	return (n-experts)/j.shard + experts/max(group, 1)
 }
 
 // frozenWeights is the unsharded size of the frozen base under an adapter. Embedding, head and norms are not quantised and

@@ -126,6 +126,7 @@ var fields = [...]field{
 	{"parallel.pipeline", func(p *Plan) slot { return &p.Parallel.Pipeline }},
 	{"parallel.context", func(p *Plan) slot { return &p.Parallel.Context }},
 	{"parallel.expert", func(p *Plan) slot { return &p.Parallel.Expert }},
+	{"parallel.expert_tensor", func(p *Plan) slot { return &p.Parallel.ExpertTensor }},
 	{"parallel.virtual_pipeline", func(p *Plan) slot { return &p.Parallel.VirtualPipeline }},
 	{"parallel.shard_group", func(p *Plan) slot { return &p.Parallel.ShardGroup }},
 	{"parallel.pipeline_micro_batches", func(p *Plan) slot { return &p.Parallel.PipelineMicroBatches }},

@@ -159,14 +159,15 @@ const (
 	BF16Loss        LossKernel = "bf16"              // 6V: no fp32 copy
 	Chunked         LossKernel = "chunked"           // about 3.5V: logits in one piece, loss in chunks
 	ChunkedHead     LossKernel = "chunked_head"      // 4V: head computed once, cross-entropy in chunks
-	VocabParallel   LossKernel = "vocab_parallel"    // 10V / tensor-parallel ranks (Megatron)
+	VocabParallel   LossKernel = "vocab_parallel"    // 6V / tensor-parallel ranks (Megatron-core; 10V before)
+	CompiledLoss    LossKernel = "compiled"          // 4V: cross-entropy compiled as a whole, nothing as wide in fp32
 	FusedLinear     LossKernel = "fused_linear"      // 0: head and loss in one kernel
 	NoLogits        LossKernel = "none"              // 0: no vocabulary-sized output
 )
 
 func (LossKernel) options() []string {
 	return []string{"fp32_copy", "fp32_copy_shifted", "fp32_module", "fp32_held", "inplace", "bf16", "chunked", "chunked_head",
-		"vocab_parallel", "fused_linear", "none"}
+		"vocab_parallel", "compiled", "fused_linear", "none"}
 }
 
 // Stack is whose model code runs.

@@ -101,7 +101,7 @@ var nativeKeys = [...]NativeKey{
 	{Key: "attention_dropout", Type: "fraction", Field: "attention.dropout", Default: 0, Meaning: "dropout of attention probabilities"},
 	{Key: "hidden_dropout", Type: "bool", Field: "hidden_dropout", Default: false, Meaning: "dropout after attention and MLP (saves masks)"},
 	{Key: "mlp_activation", Type: "fused tanh_python", Field: "mlp_activation", Default: "fused", Meaning: "tanh_python: GELU written out in Python"},
-	{Key: "loss_kernel", Type: "fp32_copy fp32_copy_shifted fp32_module fp32_held inplace bf16 chunked chunked_head vocab_parallel fused_linear none",
+	{Key: "loss_kernel", Type: "fp32_copy fp32_copy_shifted fp32_module fp32_held inplace bf16 chunked chunked_head vocab_parallel compiled fused_linear none",
 		Field: "loss_kernel", Meaning: "how logits become a loss"},
 	{Key: "stack", Type: "hf hf_bert litgpt torchtune torchtitan megatron", Field: "stack", Meaning: "whose model code runs"},
 	{Key: "compile", Type: "bool", Field: "compile", Default: false, Meaning: "torch.compile on layers or loss"},

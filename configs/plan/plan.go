@@ -93,6 +93,7 @@ type Parallel struct {
 	Pipeline             Value[int64] // stages
 	Context              Value[int64] // ranks that share one sequence (context parallelism, Ulysses)
 	Expert               Value[int64]
+	ExpertTensor         Value[int64] // ranks that divide the matrices of an expert (Megatron: the tensor-parallel group, unless it is told otherwise)
 	VirtualPipeline      Value[int64] // chunks per stage; 1: not interleaved
 	ShardGroup           Value[int64] // ranks that shard states, where it is not the data-parallel group
 	PipelineMicroBatches Value[int64] // micro-batches of one step that pass through the pipeline
