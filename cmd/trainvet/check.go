@@ -24,6 +24,7 @@ type checkFlags struct {
 	stdinFilename string
 	command       []string // after --
 	writeBaseline string
+	newFrom       newFromFlags
 	fix           bool
 	unsafeFixes   bool
 	diff          bool
@@ -69,6 +70,7 @@ func (a *app) check() *cobra.Command {
 	f.facts.add(flags)
 	flags.StringVar(&f.settings.Baseline, "baseline", "", "hide the findings that `FILE` records")
 	flags.StringVar(&f.writeBaseline, "write-baseline", "", "record what is found now in `FILE`")
+	f.newFrom.add(flags)
 	flags.BoolVar(&f.fix, "fix", false, "apply safe fixes, and report what is left")
 	flags.BoolVar(&f.unsafeFixes, "unsafe-fixes", false, "apply unsafe fixes as well")
 	flags.BoolVar(&f.diff, "diff", false, "print what --fix would change, and change nothing")
@@ -89,6 +91,9 @@ func (a *app) runCheck(f *checkFlags, paths []string) error {
 	}
 	in := a.inputs(f, paths)
 	options := check.Options{Rules: a.rules, Settings: in.settings, Jobs: f.jobs, NoBaseline: f.writeBaseline != ""}
+	if options.New, err = a.newCode(context.Background(), &f.newFrom, in.stdin != ""); err != nil {
+		return err
+	}
 	var fixed *check.Fixed
 	if f.fix || f.diff {
 		fixed, err = check.Fix(context.Background(), in.snapshot, in.targets, options, f.unsafeFixes)

@@ -1,6 +1,6 @@
 // Package check is the straight line from files to findings:
 //
-//	discover -> parse -> rules -> select, cascade -> suppress -> per-file ignores -> severity -> sort -> baseline
+//	discover -> parse -> rules -> select, cascade -> suppress -> per-file ignores -> severity -> sort -> baseline -> new code
 //
 // Each arrow is a function in a file of its own. Select comes first because only selected rules run at all; the cascade comes
 // before the comments, so that a suppressed finding does not bring up the weaker one that it hid.
@@ -30,6 +30,8 @@ type Options struct {
 	NoPrefilter bool
 	// NoBaseline shows the findings that a baseline records.
 	NoBaseline bool
+	// New, where it is set, keeps the findings of new code only.
+	New *NewCode
 }
 
 // Run checks the targets. Findings come from the targets alone; other files are read where a rule asks about them. The error is
@@ -147,6 +149,7 @@ func (c *checker) collect(targets []Target, settings []*Settings, results []*res
 	if !c.options.NoBaseline {
 		c.hideKnown(report, bySubject, baselines)
 	}
+	c.keepNew(report)
 	report.Summary.count(report.Findings)
 	report.Summary.Unreadable = len(report.Unreadable)
 	report.Summary.Unverified = len(report.Unverified)

@@ -50,6 +50,9 @@ func Fix(ctx context.Context, snapshot *workspace.Snapshot, targets []Target, op
 		}
 		fixed.Applied += applied
 		for _, file := range files {
+			if before, err := snapshot.File(file.Path); err == nil && options.New != nil {
+				options.New = options.New.after(options.Settings.Absolute(file.Path), before, file)
+			}
 			changed[file.Path] = file
 		}
 		snapshot = snapshot.With(files...)
