@@ -123,6 +123,14 @@ func (a *app) unreadable(name, reason string) {
 	a.trouble("%s: %s", output.Escape(name), output.Escape(reason))
 }
 
+// relative is a name as seen from the current folder, where it lies below that.
+func (a *app) relative(name string) string {
+	if below, inside := strings.CutPrefix(name, strings.TrimSuffix(a.dir, "/")+"/"); inside {
+		return below
+	}
+	return name
+}
+
 // raise makes the exit code at least code.
 func (a *app) raise(code int) { a.code = max(a.code, code) }
 

@@ -1,11 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"strings"
 
@@ -25,6 +22,8 @@ type checkFlags struct {
 	command       []string // after --
 	writeBaseline string
 	newFrom       newFromFlags
+	ratchet       bool
+	strict        bool // entries of a baseline that hide nothing fail
 	fix           bool
 	unsafeFixes   bool
 	diff          bool
@@ -70,6 +69,8 @@ func (a *app) check() *cobra.Command {
 	f.facts.add(flags)
 	flags.StringVar(&f.settings.Baseline, "baseline", "", "hide the findings that `FILE` records")
 	flags.StringVar(&f.writeBaseline, "write-baseline", "", "record what is found now in `FILE`")
+	flags.BoolVar(&f.ratchet, "update-baseline", false, "take out of the baseline what is gone; nothing is added")
+	flags.BoolVar(&f.strict, "strict-baseline", false, "fail when the baseline records findings that are gone")
 	f.newFrom.add(flags)
 	flags.BoolVar(&f.fix, "fix", false, "apply safe fixes, and report what is left")
 	flags.BoolVar(&f.unsafeFixes, "unsafe-fixes", false, "apply unsafe fixes as well")
@@ -125,35 +126,6 @@ func (a *app) runCheck(f *checkFlags, paths []string) error {
 	return nil
 }
 
-// recordBaseline writes what was found to the baseline; findings then fail nothing.
-func (a *app) recordBaseline(f *checkFlags, in *inputs, report *check.Report) error {
-	var text bytes.Buffer
-	if err := check.WriteBaseline(&text, report, in.settings, f.writeBaseline); err != nil {
-		return err
-	}
-	if err := a.writeWhole(f.writeBaseline, text.Bytes()); err != nil {
-		return err
-	}
-	a.complain("%s records %d findings", output.Escape(f.writeBaseline), len(report.Findings))
-	for i := range report.Findings {
-		report.Findings[i].Fails = false
-	}
-	a.conclude(f, report)
-	return nil
-}
-
-// writeWhole writes a file of ours, all or nothing where it is there already.
-func (a *app) writeWhole(name string, text []byte) error {
-	old, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return os.WriteFile(name, text, 0o666)
-	}
-	if err != nil {
-		return err
-	}
-	return a.replace(name, old, text)
-}
-
 // finish turns flags into what they mean.
 func (f *checkFlags) finish() error {
 	if f.failOn != "" {
@@ -205,6 +177,7 @@ func (a *app) conclude(f *checkFlags, report *check.Report) {
 	if text := output.Unverified(report); text != "" {
 		a.complain("%s", text)
 	}
+	a.concludeBaselines(f, report)
 	if report.Failed() || f.requireFit && report.Summary.Unverified > 0 {
 		a.raise(exitFindings)
 	}

@@ -10,6 +10,9 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/lint/workspace"
 )
 
 // Identity tells a finding from others in a way that survives shifts: no line number enters. Of equal findings of a file each has
@@ -74,7 +77,10 @@ func ReadBaseline(text []byte) (Baseline, error) {
 
 // WriteBaseline records the findings of a report, sorted, one a line. Names are relative to the folder of the baseline.
 func WriteBaseline(out io.Writer, report *Report, settings *Resolver, file string) error {
-	all := report.Identities(settings.relativeTo(path.Dir(settings.Absolute(file))))
+	return writeIdentities(out, report.Identities(settings.relativeTo(path.Dir(settings.Absolute(file)))))
+}
+
+func writeIdentities(out io.Writer, all []Identity) error {
 	slices.SortFunc(all, func(a, b Identity) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Ordinal, b.Ordinal))
 	})
@@ -93,6 +99,49 @@ func WriteBaseline(out io.Writer, report *Report, settings *Resolver, file strin
 	text.WriteString("\n]}\n")
 	_, err := out.Write(text.Bytes())
 	return err
+}
+
+// Gone are the entries of a baseline that nothing needs any more.
+type Gone struct {
+	File    string // of the baseline, absolute
+	Before  Baseline
+	Entries []Identity
+}
+
+// WriteRest writes the baseline without them.
+func (g *Gone) WriteRest(out io.Writer) error {
+	var rest []Identity
+	for id := range g.Before {
+		if !slices.Contains(g.Entries, id) {
+			rest = append(rest, id)
+		}
+	}
+	return writeIdentities(out, rest)
+}
+
+// findGone tells which entries hide nothing. Only a file that was checked with the rule of the entry can tell, or one that is not
+// there any more.
+func (c *checker) findGone(report *Report, file string, loaded Baseline, used map[Identity]bool, settings map[string]*Settings) {
+	relative := c.options.Settings.relativeTo(path.Dir(file))
+	checked := map[string]*Settings{}
+	for name, s := range settings {
+		if s.Baseline == file {
+			checked[relative(name)] = s
+		}
+	}
+	gone := Gone{File: file, Before: loaded}
+	for id := range loaded {
+		s, was := checked[id.Path]
+		rule := lint.Find(c.options.Rules, id.Rule)
+		switch {
+		case used[id], was && rule != nil && !s.selected[rule]:
+		case was, c.snapshot.Kind(path.Join(path.Dir(file), id.Path)) == workspace.Absent && !path.IsAbs(id.Path):
+			gone.Entries = append(gone.Entries, id)
+		}
+	}
+	if len(gone.Entries) > 0 {
+		report.Gone = append(report.Gone, gone)
+	}
 }
 
 // relativeTo names files as seen from a folder, where they lie below it.
@@ -135,6 +184,10 @@ func (c *checker) loadBaselines(settings []*Settings) (map[string]Baseline, erro
 // hideKnown takes out the findings that the baselines of their settings record.
 func (c *checker) hideKnown(report *Report, settings map[string]*Settings, loaded map[string]Baseline) {
 	ids := map[string][]Identity{}
+	used := map[string]map[Identity]bool{}
+	for file := range loaded {
+		used[file] = map[Identity]bool{}
+	}
 	kept := report.Findings[:0:0]
 	for i, finding := range report.Findings {
 		file := settings[finding.At.Path].Baseline
@@ -147,11 +200,15 @@ func (c *checker) hideKnown(report *Report, settings map[string]*Settings, loade
 		}
 		if loaded[file][ids[file][i]] {
 			report.Summary.Suppressed++
+			used[file][ids[file][i]] = true
 		} else {
 			kept = append(kept, finding)
 		}
 	}
 	report.Findings = kept
+	for _, file := range sortedKeys(loaded) {
+		c.findGone(report, file, loaded[file], used[file], settings)
+	}
 }
 
 func (c *checker) loadBaseline(name string) (Baseline, error) {

@@ -37,6 +37,7 @@ type Report struct {
 	Faults     []Fault
 	Summary    Summary
 	Unverified []Unverified
+	Gone       []Gone // entries of baselines that hide nothing any more
 	Version    string // of trainvet; "" where it is not known
 
 	files    func(name string) *source.File
