@@ -10,8 +10,9 @@ import (
 // patterns are the lines of one .gitignore file, or the patterns of one settings file, which are read the same way. Base is
 // the folder that they are relative to; it and all names asked about are absolute, with forward slashes.
 type patterns struct {
-	base string
-	list []pattern
+	base  string
+	lines []string // as written
+	list  []pattern
 }
 
 type pattern struct {
@@ -38,7 +39,7 @@ func malformed(lines []string) string {
 }
 
 func newPatterns(base string, lines []string) patterns {
-	p := patterns{base: base}
+	p := patterns{base: base, lines: lines}
 	for _, line := range lines {
 		line = trimIgnored(strings.TrimSuffix(line, "\r"))
 		if line == "" || line[0] == '#' {

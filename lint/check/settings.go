@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -16,8 +17,9 @@ import (
 
 // Settings are what one settings file says, or the defaults.
 type Settings struct {
-	Path   string // of the file, for messages; "" where there is none
-	Folder string // absolute; patterns are relative to it
+	Path    string   // of the file, for messages; "" where there is none
+	Extends []string // the files that it extends, nearest first
+	Folder  string   // absolute; patterns are relative to it
 
 	Select, ExtendSelect, Ignore []string // names of rules, families and groups
 	Exclude                      patterns
@@ -27,12 +29,39 @@ type Settings struct {
 	Tests                        bool // check what lies among tests as well
 	PerFile                      []PerFileIgnore
 	Severity                     map[string]lint.Severity
-	Run                          plan.Plan         // facts that no file holds
+	Run                          plan.Plan         // facts that no file holds, of every run
+	Runs                         []RunFacts        // those of some runs
 	Known                        map[string]string // what in-house names mean
 	RulesVersion                 string
 	Options                      map[string]map[string]any // of rules, by rule and option
 
+	flags    plan.Plan           // facts given by flags
+	origins  map[string]string   // of keys and of the entries of tables ("severity.NAME"), where they are written
 	selected map[*lint.Rule]bool // filled in by the resolver
+}
+
+// RunFacts are what one table [[run]] says of the runs that start from its files.
+type RunFacts struct {
+	Name  string
+	files patterns
+	all   bool // it names no files
+	plan  plan.Plan
+}
+
+// facts are what is known of a run that starts from a file: what the flags say, then the tables [[run]] that cover it in their
+// order, then [run].
+func (s *Settings) facts(absolute string) *plan.Plan {
+	if len(s.Runs) == 0 {
+		return &s.Run
+	}
+	var parts []*plan.Plan
+	for i := range s.Runs {
+		if s.Runs[i].all || s.Runs[i].files.covers(absolute) {
+			parts = append(parts, &s.Runs[i].plan)
+		}
+	}
+	merged, _ := plan.Merge(append(append([]*plan.Plan{&s.flags}, parts...), &s.Run)...)
+	return &merged
 }
 
 // PerFileIgnore hides rules in the files of a pattern, or at one key (and what lies below it) of these files.
@@ -158,7 +187,7 @@ func (r *Resolver) For(folder string) *Settings {
 }
 
 // Facts are what the user said about a run that starts from the named file.
-func (r *Resolver) Facts(file string) *plan.Plan { return &r.of(file).Run }
+func (r *Resolver) Facts(file string) *plan.Plan { return r.of(file).facts(r.Absolute(file)) }
 
 // Known tells what in-house names mean in a file.
 func (r *Resolver) Known(file string) map[string]string { return r.of(file).Known }
@@ -265,6 +294,8 @@ func (r *Resolver) load(name string, inside []string) *Settings {
 			} else {
 				inherited := *from
 				inherited.Path, inherited.Folder = settings.Path, settings.Folder
+				inherited.Extends = append([]string{from.Path}, from.Extends...)
+				inherited.origins = maps.Clone(from.origins)
 				settings = &inherited
 			}
 		}
@@ -287,6 +318,7 @@ func (r *Resolver) finish(s *Settings) *Settings {
 	if r.Flags.Baseline != "" {
 		done.Baseline = r.Absolute(r.Flags.Baseline)
 	}
+	done.flags = r.Flags.Run
 	done.Run, _ = plan.Merge(&r.Flags.Run, &s.Run)
 	done.selected = r.choose(&done)
 	return &done

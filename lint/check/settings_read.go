@@ -67,8 +67,40 @@ func sortedKeys[V any](m map[string]V) []string {
 
 // root reads the whole file.
 func (r *settingsReader) root(table *configs.Node) {
+	r.keys(table, "the settings", r.rootKeys())
+	r.remember(table)
+}
+
+// remember notes where each key is written, and the entries of tables.
+func (r *settingsReader) remember(table *configs.Node) {
+	if table == nil || table.Kind != configs.Mapping {
+		return
+	}
+	if r.settings.origins == nil {
+		r.settings.origins = map[string]string{}
+	}
+	where := func(at source.Place) string {
+		return fmt.Sprintf("%s:%d", r.shown, r.file.Position(at.Span.Start).Line)
+	}
+	for _, item := range table.Items {
+		for key := range r.settings.origins { // of the file that this one extends
+			if strings.HasPrefix(key, item.Key+".") {
+				delete(r.settings.origins, key)
+			}
+		}
+		r.settings.origins[item.Key] = where(item.KeyAt)
+		if item.Value.Kind == configs.Mapping {
+			for _, entry := range item.Value.Items {
+				r.settings.origins[item.Key+"."+entry.Key] = where(entry.KeyAt)
+			}
+		}
+	}
+}
+
+// rootKeys are all keys of the settings.
+func (r *settingsReader) rootKeys() map[string]func(*configs.Node) {
 	s := r.settings
-	r.keys(table, "the settings", map[string]func(*configs.Node){
+	return map[string]func(*configs.Node){
 		"extend":        func(*configs.Node) {}, // followed before
 		"select":        func(n *configs.Node) { s.Select = r.rules(n, true) },
 		"extend-select": func(n *configs.Node) { s.ExtendSelect = r.rules(n, true) },
@@ -101,7 +133,7 @@ func (r *settingsReader) root(table *configs.Node) {
 		"run":              r.run,
 		"known":            r.known,
 		"rules":            r.options,
-	})
+	}
 }
 
 // patterns reads patterns relative to the settings file.
@@ -238,7 +270,25 @@ func SetFact(p *plan.Plan, name string, value any, at ...source.Place) error {
 	return fmt.Errorf("unknown fact %q", name)
 }
 
-func (r *settingsReader) run(table *configs.Node) {
+// run reads [run], or the list of tables [[run]].
+func (r *settingsReader) run(node *configs.Node) {
+	s := r.settings
+	s.Run, s.Runs = plan.Plan{}, nil
+	if node.Kind != configs.Sequence {
+		r.keys(node, "run", r.runKeys(&s.Run))
+		return
+	}
+	for _, item := range node.Items {
+		next := RunFacts{all: true}
+		known := r.runKeys(&next.plan)
+		known["name"] = func(n *configs.Node) { next.Name, _ = r.text(n) }
+		known["files"] = func(n *configs.Node) { next.all, next.files = false, r.patterns(n.At, r.texts(n)) }
+		r.keys(item.Value, "run", known)
+		s.Runs = append(s.Runs, next)
+	}
+}
+
+func (r *settingsReader) runKeys(into *plan.Plan) map[string]func(*configs.Node) {
 	known := map[string]func(*configs.Node){}
 	for _, fact := range facts {
 		known[fact.name] = func(n *configs.Node) {
@@ -250,13 +300,13 @@ func (r *settingsReader) run(table *configs.Node) {
 				value, ok = r.text(n)
 			}
 			if ok {
-				if err := SetFact(&r.settings.Run, fact.name, value, source.Place{Path: r.shown, Span: n.At.Span}); err != nil {
+				if err := SetFact(into, fact.name, value, source.Place{Path: r.shown, Span: n.At.Span}); err != nil {
 					r.fail(n.At, "%s: %s", fact.name, err)
 				}
 			}
 		}
 	}
-	r.keys(table, "run", known)
+	return known
 }
 
 // each reads a table with keys of the user's own.

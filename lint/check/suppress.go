@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/lint/nearest"
 	"github.com/trainvet/trainvet/lint/source"
 )
 
@@ -216,7 +217,10 @@ func complaints(file *source.File, all []directive, rules []*lint.Rule, on func(
 		var unused []int
 		for i, name := range d.names {
 			if resolver.unknownName(name.name, false) != "" {
-				report(unknownSuppression, d, fmt.Sprintf("no rule is called %q%s", name.name, didYouMean(name.name, resolver.ruleNames())))
+				finding := report(unknownSuppression, d, fmt.Sprintf("no rule is called %q%s", name.name, didYouMean(name.name, resolver.ruleNames())))
+				if near := nearest.Of(name.name, resolver.ruleNames()); near != "" {
+					finding.Suggest("write "+near, lint.Unsafe, lint.Edit{At: file.At(name.at), Text: near})
+				}
 			} else if !name.hid && looksFor(rules, on, name.name) {
 				unused = append(unused, i)
 			}

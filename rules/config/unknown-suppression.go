@@ -16,5 +16,6 @@ var UnknownSuppression = &lint.Rule{
 	Since:    "0.1",
 	Doc:      docUnknownSuppression,
 	Severity: lint.Warning,
+	Fix:      lint.SometimesFix,
 	Mentions: []string{"trainvet"},
 }
