@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/trainvet/trainvet/configs"
 	"github.com/trainvet/trainvet/lint/workspace"
 	"github.com/trainvet/trainvet/pyscan"
 	"github.com/trainvet/trainvet/pyscan/loop"
@@ -85,6 +86,9 @@ type Rule struct {
 	Part   func(*Pass, *workspace.Part) // each piece of settings: a config file, a launch command, a dict or call in Python
 	Run    func(*Pass, *workspace.Run)  // each run of which the file is a part
 
+	// Tree looks at each document of a config file, whether or not it is in a known dialect.
+	Tree func(*Pass, *configs.Tree)
+
 	// Variables looks at the environment variables that a file of any kind sets, all at once and in order.
 	Variables func(*Pass, []workspace.Variable)
 }
@@ -100,8 +104,16 @@ type Option struct {
 // Site is where the text of the rules lives.
 const Site = "https://github.com/trainvet/trainvet/blob/main/rules/"
 
+// OwnRules is the page about the rules that settings declare.
+const OwnRules = "https://github.com/trainvet/trainvet/blob/main/docs/settings.md#rules-of-your-own"
+
 // URL is the page of the rule.
-func (r *Rule) URL() string { return Site + r.Family + "/" + r.Name + ".md" }
+func (r *Rule) URL() string {
+	if r.Family == CustomFamily {
+		return OwnRules
+	}
+	return Site + r.Family + "/" + r.Name + ".md"
+}
 
 // Section is the text under the heading `## title` of the rule's document, without blank lines around it; "" when it has
 // none.

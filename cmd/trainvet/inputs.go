@@ -9,6 +9,7 @@ import (
 	"github.com/trainvet/trainvet/lint/check"
 	"github.com/trainvet/trainvet/lint/source"
 	"github.com/trainvet/trainvet/lint/workspace"
+	"github.com/trainvet/trainvet/rules/custom"
 )
 
 // inputs are what one invocation checks.
@@ -26,7 +27,7 @@ func (a *app) inputs(f *checkFlags, paths []string) *inputs {
 		paths = []string{"."}
 	}
 	in := &inputs{snapshot: workspace.NewSnapshot(workspace.Disk{})}
-	in.settings = &check.Resolver{Snapshot: in.snapshot, Dir: a.dir, Rules: a.rules, Flags: f.settings}
+	in.settings = &check.Resolver{Snapshot: in.snapshot, Dir: a.dir, Rules: a.rules, Declare: custom.Rule, Flags: f.settings}
 	named, stdin := withoutStdin(paths)
 	in.targets, in.problems = check.Discover(named, in.settings)
 	if stdin {

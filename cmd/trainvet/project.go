@@ -11,6 +11,7 @@ import (
 	"github.com/trainvet/trainvet/lint/output"
 	"github.com/trainvet/trainvet/lint/source"
 	"github.com/trainvet/trainvet/lint/workspace"
+	"github.com/trainvet/trainvet/rules/custom"
 )
 
 // project are the files that `fit` and `plan` are asked about.
@@ -35,7 +36,7 @@ func (a *app) openAs(format string, files []string, facts *factFlags) (*project,
 // wrong, and that this was said.
 func (a *app) open(names []string, facts plan.Plan) *project {
 	snapshot := workspace.NewSnapshot(workspace.Disk{})
-	settings := &check.Resolver{Snapshot: snapshot, Dir: a.dir, Rules: a.rules, Flags: check.Flags{Run: facts}}
+	settings := &check.Resolver{Snapshot: snapshot, Dir: a.dir, Rules: a.rules, Declare: custom.Rule, Flags: check.Flags{Run: facts}}
 	p := &project{}
 	var targets []check.Target
 	for _, name := range names {

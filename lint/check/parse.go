@@ -58,6 +58,11 @@ func (s *subject) run(pass *lint.Pass, plausible bool) {
 			rule.Variables(pass, variables)
 		}
 	}
+	if rule.Tree != nil {
+		for _, tree := range s.trees {
+			rule.Tree(pass, tree)
+		}
+	}
 	if rule.Part == nil && rule.Run == nil || s.module != nil && (rule.Module != nil || rule.Loop != nil) {
 		s.fillKeys(pass) // who reads Python itself needs no settings of it
 		return

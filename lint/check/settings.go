@@ -34,10 +34,27 @@ type Settings struct {
 	Known                        map[string]string // what in-house names mean
 	RulesVersion                 string
 	Options                      map[string]map[string]any // of rules, by rule and option
+	Custom                       []CustomRule              // rules of its own
 
 	flags    plan.Plan           // facts given by flags
 	origins  map[string]string   // of keys and of the entries of tables ("severity.NAME"), where they are written
 	selected map[*lint.Rule]bool // filled in by the resolver
+}
+
+// CustomRule is a rule that the settings declare.
+type CustomRule struct {
+	Rule  *lint.Rule
+	files patterns
+	all   bool // it names no files
+}
+
+// customRules are the rules of its own.
+func (s *Settings) customRules() []*lint.Rule {
+	rules := make([]*lint.Rule, len(s.Custom))
+	for i := range s.Custom {
+		rules[i] = s.Custom[i].Rule
+	}
+	return rules
 }
 
 // RunFacts are what one table [[run]] says of the runs that start from its files.
@@ -135,11 +152,13 @@ type Resolver struct {
 	Dir      string       // current folder, absolute, with forward slashes
 	Rules    []*lint.Rule // all there are
 	Flags    Flags
+	Declare  func(lint.Declared) (*lint.Rule, error) // makes the rules of [[custom]]; nil: there are none
 
 	mu      sync.Mutex
 	folders map[string]*Settings
 	files   map[string]*Settings
 	faults  SettingsError
+	unknown map[string]string // names in flags that no rule has, unless a settings file declares it, and the message about each
 }
 
 // Flags are the settings given on the command line; they win over the files.
@@ -173,8 +192,12 @@ func (r *Resolver) shown(name string) string {
 func (r *Resolver) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.faults) > 0 {
-		return r.faults
+	faults := slices.Clone(r.faults)
+	for _, name := range sortedKeys(r.unknown) {
+		faults = append(faults, r.unknown[name])
+	}
+	if len(faults) > 0 {
+		return faults
 	}
 	return nil
 }
@@ -194,7 +217,7 @@ func (r *Resolver) Known(file string) map[string]string { return r.of(file).Know
 
 func (r *Resolver) find(folder string) *Settings {
 	if r.folders == nil {
-		r.folders, r.files = map[string]*Settings{}, map[string]*Settings{}
+		r.folders, r.files, r.unknown = map[string]*Settings{}, map[string]*Settings{}, map[string]string{}
 		r.checkNames(r.Flags.Select, "--select", true)
 		r.checkNames(r.Flags.ExtendSelect, "--extend-select", true)
 		r.checkNames(r.Flags.Ignore, "--ignore", false)
@@ -296,6 +319,7 @@ func (r *Resolver) load(name string, inside []string) *Settings {
 				inherited.Path, inherited.Folder = settings.Path, settings.Folder
 				inherited.Extends = append([]string{from.Path}, from.Extends...)
 				inherited.origins = maps.Clone(from.origins)
+				inherited.Custom = slices.Clone(from.Custom)
 				settings = &inherited
 			}
 		}
@@ -335,8 +359,9 @@ const (
 // it the flags add to and take from what the file chose.
 func (r *Resolver) choose(s *Settings) map[*lint.Rule]bool {
 	on := map[*lint.Rule]bool{}
+	all := append(slices.Clip(r.Rules), s.customRules()...)
 	set := func(names []string, value bool) {
-		for _, rule := range r.Rules {
+		for _, rule := range all {
 			for _, name := range names {
 				if belongs(rule, name) {
 					on[rule] = value
@@ -353,6 +378,9 @@ func (r *Resolver) choose(s *Settings) map[*lint.Rule]bool {
 		}
 		set(chosen, true)
 		set(s.ExtendSelect, true)
+		for _, rule := range s.customRules() {
+			on[rule] = true // whoever declares a rule wants it
+		}
 		for _, rule := range r.Rules {
 			if s.RulesVersion != "" && newer(rule.Since, s.RulesVersion) && !slices.Contains(chosen, rule.Name) && !slices.Contains(s.ExtendSelect, rule.Name) {
 				on[rule] = false

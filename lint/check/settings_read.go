@@ -2,7 +2,6 @@ package check
 
 import (
 	"fmt"
-	"math"
 	"path"
 	"slices"
 	"strconv"
@@ -67,6 +66,9 @@ func sortedKeys[V any](m map[string]V) []string {
 
 // root reads the whole file.
 func (r *settingsReader) root(table *configs.Node) {
+	if own := table.Get("custom"); own != nil {
+		r.custom(own) // first: other keys name these rules
+	}
 	r.keys(table, "the settings", r.rootKeys())
 	r.remember(table)
 }
@@ -133,6 +135,7 @@ func (r *settingsReader) rootKeys() map[string]func(*configs.Node) {
 		"run":              r.run,
 		"known":            r.known,
 		"rules":            r.options,
+		"custom":           func(*configs.Node) {}, // read before
 	}
 }
 
@@ -155,8 +158,8 @@ func (r *settingsReader) perFile(table *configs.Node) {
 func (r *settingsReader) severity(table *configs.Node) {
 	r.settings.Severity = map[string]lint.Severity{}
 	r.each(table, "severity", func(item configs.Item) {
-		if lint.Find(r.resolver.Rules, item.Key) == nil {
-			r.fail(item.KeyAt, "unknown rule %q%s", item.Key, didYouMean(item.Key, r.resolver.ruleNames()))
+		if all := append(slices.Clip(r.resolver.Rules), r.settings.customRules()...); lint.Find(all, item.Key) == nil {
+			r.fail(item.KeyAt, "unknown rule %q%s", item.Key, didYouMean(item.Key, namesOf(all)))
 			return
 		}
 		if name, ok := r.text(item.Value); ok {
@@ -181,7 +184,7 @@ func (r *settingsReader) options(table *configs.Node) {
 	r.each(table, "rules", func(of configs.Item) {
 		rule := lint.Find(r.resolver.Rules, of.Key)
 		if rule == nil {
-			r.fail(of.KeyAt, "unknown rule %q%s", of.Key, didYouMean(of.Key, r.resolver.ruleNames()))
+			r.fail(of.KeyAt, "unknown rule %q%s", of.Key, didYouMean(of.Key, namesOf(r.resolver.Rules)))
 			return
 		}
 		given := map[string]any{}
@@ -219,10 +222,9 @@ func (r *settingsReader) option(n *configs.Node, option lint.Option) any {
 			return number
 		}
 	case float64:
-		if number, err := strconv.ParseFloat(strings.ReplaceAll(n.Raw, "_", ""), 64); err == nil && n.Kind == configs.Scalar && n.Style == configs.Plain && !math.IsNaN(number) {
+		if number, ok := r.number(n); ok {
 			return number
 		}
-		r.fail(n.At, "must be a number")
 	case []string:
 		return r.texts(n)
 	}
@@ -324,7 +326,7 @@ func (r *settingsReader) each(table *configs.Node, what string, read func(config
 func (r *settingsReader) rules(n *configs.Node, groups bool) []string {
 	names := r.texts(n)
 	for i, name := range names {
-		if message := r.resolver.unknownName(name, groups); message != "" {
+		if message := unknownName(append(slices.Clip(r.resolver.Rules), r.settings.customRules()...), name, groups); message != "" {
 			at := n.At
 			if i < len(n.Items) {
 				at = n.Items[i].Value.At
@@ -336,26 +338,26 @@ func (r *settingsReader) rules(n *configs.Node, groups bool) []string {
 }
 
 // unknownName says what is wrong with the name of a rule or family (or group); "" when it is known.
-func (r *Resolver) unknownName(name string, groups bool) string {
-	for _, rule := range r.Rules {
+func unknownName(rules []*lint.Rule, name string, groups bool) string {
+	for _, rule := range rules {
 		if rule.Name == name || rule.Family == name {
 			return ""
 		}
 	}
-	if groups && (name == groupRecommended || name == groupStrict || name == groupAll) {
+	if name == lint.CustomFamily || groups && (name == groupRecommended || name == groupStrict || name == groupAll) {
 		return ""
 	}
-	known := r.ruleNames()
+	known := namesOf(rules)
 	if groups {
 		known = append(known, groupRecommended, groupStrict, groupAll)
 	}
 	return fmt.Sprintf("unknown rule %q%s", name, didYouMean(name, known))
 }
 
-// ruleNames are the names of all rules, then those of the families.
-func (r *Resolver) ruleNames() []string {
+// namesOf are the names of all rules, then those of their families.
+func namesOf(rules []*lint.Rule) []string {
 	var names, families []string
-	for _, rule := range r.Rules {
+	for _, rule := range rules {
 		names = append(names, rule.Name)
 		if !slices.Contains(families, rule.Family) {
 			families = append(families, rule.Family)
@@ -364,10 +366,11 @@ func (r *Resolver) ruleNames() []string {
 	return append(names, families...)
 }
 
+// checkNames notes the names in a flag that no rule has. A settings file may still declare one.
 func (r *Resolver) checkNames(names []string, flag string, groups bool) {
 	for _, name := range names {
-		if message := r.unknownName(name, groups); message != "" {
-			r.faults = append(r.faults, flag+": "+message)
+		if message := unknownName(r.Rules, name, groups); message != "" {
+			r.unknown[name] = flag + ": " + message
 		}
 	}
 }

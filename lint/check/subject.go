@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"path"
+	"slices"
 
 	"github.com/trainvet/trainvet/configs"
 	"github.com/trainvet/trainvet/lint"
@@ -84,7 +85,8 @@ func (c *checker) look(view *workspace.View, file *source.File, target Target, s
 	findings = cascade(findings)
 	if doc := subject.doc(); doc != nil && len(r.faults) == 0 {
 		on := func(rule *lint.Rule) bool { _, is := relevant[rule]; return is }
-		findings, r.suppressed = suppress(file, doc, findings, c.options.Rules, on, settings.RequireReason)
+		all := append(slices.Clip(c.options.Rules), settings.customRules()...)
+		findings, r.suppressed = suppress(file, doc, findings, all, on, settings.RequireReason)
 	}
 	findings, ignored := c.perFile(file, findings, settings)
 	r.suppressed += ignored
@@ -121,12 +123,24 @@ func (c *checker) chosen(file *source.File, target Target, settings *Settings) (
 			run = append(run, rule)
 		}
 	}
+	absolute := c.options.Settings.Absolute(file.Path)
+	for i := range settings.Custom {
+		own := &settings.Custom[i]
+		rule := own.Rule
+		if !settings.selected[rule] || target.Test && !settings.Tests || !own.all && !own.files.covers(absolute) {
+			continue
+		}
+		relevant[rule] = len(rule.Mentions) == 0 || slices.ContainsFunc(rule.Mentions, func(word string) bool { return bytes.Contains(file.Text, []byte(word)) })
+		if relevant[rule] || c.options.NoPrefilter {
+			run = append(run, rule)
+		}
+	}
 	return run, relevant
 }
 
 // ofEngine holds for the rules that the engine itself reports: they are about the text, not about training.
 func ofEngine(rule *lint.Rule) bool {
-	return rule.Module == nil && rule.Loop == nil && rule.Part == nil && rule.Run == nil
+	return rule.Module == nil && rule.Loop == nil && rule.Tree == nil && rule.Part == nil && rule.Run == nil
 }
 
 // perFile takes out the findings that [per-file-ignores] names.

@@ -197,7 +197,6 @@ func complaints(file *source.File, all []directive, rules []*lint.Rule, on func(
 		found = append(found, Finding{Rule: rule, Diagnostic: lint.Diagnostic{At: file.At(d.at), Severity: rule.Severity, Message: message}})
 		return &found[len(found)-1]
 	}
-	resolver := Resolver{Rules: rules}
 	for _, d := range all {
 		switch {
 		case d.faulty && directiveIsIgnore(file.Slice(d.at)):
@@ -216,9 +215,9 @@ func complaints(file *source.File, all []directive, rules []*lint.Rule, on func(
 		}
 		var unused []int
 		for i, name := range d.names {
-			if resolver.unknownName(name.name, false) != "" {
-				finding := report(unknownSuppression, d, fmt.Sprintf("no rule is called %q%s", name.name, didYouMean(name.name, resolver.ruleNames())))
-				if near := nearest.Of(name.name, resolver.ruleNames()); near != "" {
+			if unknownName(rules, name.name, false) != "" {
+				finding := report(unknownSuppression, d, fmt.Sprintf("no rule is called %q%s", name.name, didYouMean(name.name, namesOf(rules))))
+				if near := nearest.Of(name.name, namesOf(rules)); near != "" {
 					finding.Suggest("write "+near, lint.Unsafe, lint.Edit{At: file.At(name.at), Text: near})
 				}
 			} else if !name.hid && looksFor(rules, on, name.name) {

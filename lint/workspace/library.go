@@ -2,6 +2,9 @@ package workspace
 
 import "strings"
 
+// Canonical gives one name to what libraries offer under several: the public path that their documentation uses.
+func Canonical(name string) string { return canonical(name) }
+
 // canonical gives one name to what libraries offer under several: the public path that their documentation uses.
 func canonical(name string) string {
 	if better, known := renamed[name]; known {
