@@ -13,11 +13,9 @@ import (
 
 // checkFlags are the flags of `trainvet check`.
 type checkFlags struct {
-	format        string
-	outputs       []string
-	failOn        string
-	settings      check.Flags
-	facts         factFlags
+	format  string
+	outputs []string
+	settingsFlags
 	stdinFilename string
 	command       []string // after --
 	writeBaseline string
@@ -57,17 +55,8 @@ func (a *app) check() *cobra.Command {
 	flags.SortFlags = false
 	flags.StringVar(&f.format, "format", "full", "how to write findings: "+strings.Join(output.Names(), ", "))
 	flags.StringArrayVar(&f.outputs, "output", nil, "write to `FILE` instead of stdout; NAME=FILE writes in the format NAME besides, and may be repeated")
-	flags.StringVar(&f.failOn, "fail-on", "", "mildest severity that fails the run: error, warning, info or never (default warning)")
-	flags.StringSliceVar(&f.settings.Select, "select", nil, "rules, families or groups (recommended, strict, all) to check, in place of those of the settings")
-	flags.StringSliceVar(&f.settings.ExtendSelect, "extend-select", nil, "rules, families or groups to check besides")
-	flags.StringSliceVar(&f.settings.Ignore, "ignore", nil, "rules or families to leave out")
-	flags.StringSliceVar(&f.settings.Exclude, "exclude", nil, "patterns of files to leave out, as in a .gitignore")
-	flags.StringVar(&f.settings.Config, "config", "", "settings `FILE` that holds everywhere")
-	flags.BoolVar(&f.settings.Isolated, "isolated", false, "read no settings file")
-	flags.BoolVar(&f.settings.Tests, "tests", false, "check files in folders of tests and fixtures too, not only those named")
+	f.settingsFlags.add(flags)
 	flags.StringVar(&f.stdinFilename, "stdin-filename", "", "the name of the text on stdin, for the path -")
-	f.facts.add(flags)
-	flags.StringVar(&f.settings.Baseline, "baseline", "", "hide the findings that `FILE` records")
 	flags.StringVar(&f.writeBaseline, "write-baseline", "", "record what is found now in `FILE`")
 	flags.BoolVar(&f.ratchet, "update-baseline", false, "take out of the baseline what is gone; nothing is added")
 	flags.BoolVar(&f.strict, "strict-baseline", false, "fail when the baseline records findings that are gone")
@@ -128,14 +117,8 @@ func (a *app) runCheck(f *checkFlags, paths []string) error {
 
 // finish turns flags into what they mean.
 func (f *checkFlags) finish() error {
-	if f.failOn != "" {
-		var ok bool
-		if f.settings.FailOn, ok = check.ParseThreshold(f.failOn); !ok {
-			return usagef("--fail-on must be error, warning, info or never, not %q", f.failOn)
-		}
-	}
-	if f.settings.Isolated && f.settings.Config != "" {
-		return usagef("--isolated and --config exclude each other")
+	if _, err := f.settingsFlags.finish(); err != nil {
+		return err
 	}
 	if f.unsafeFixes && !f.fix && !f.diff {
 		return usagef("--unsafe-fixes does nothing without --fix or --diff")
@@ -151,9 +134,7 @@ func (f *checkFlags) finish() error {
 			f.settings.Baseline = "" // it is made anew, and may not be there yet
 		}
 	}
-	var err error
-	f.settings.Run, err = f.facts.plan()
-	return err
+	return nil
 }
 
 // conclude says on stderr what is not a finding, and decides the exit code.

@@ -45,7 +45,8 @@ type Settings struct {
 type CustomRule struct {
 	Rule  *lint.Rule
 	files patterns
-	all   bool // it names no files
+	all   bool   // it names no files
+	from  string // where it is declared
 }
 
 // customRules are the rules of its own.

@@ -39,7 +39,7 @@ func (r *settingsReader) custom(list *configs.Node) {
 			r.fail(at, "custom rule %q: %s", d.Name, err)
 			continue
 		}
-		own.Rule = rule
+		own.Rule, own.from = rule, r.where(at)
 		delete(r.resolver.unknown, d.Name)
 		r.declare(own)
 	}

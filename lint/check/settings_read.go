@@ -73,6 +73,10 @@ func (r *settingsReader) root(table *configs.Node) {
 	r.remember(table)
 }
 
+func (r *settingsReader) where(at source.Place) string {
+	return fmt.Sprintf("%s:%d", r.shown, r.file.Position(at.Span.Start).Line)
+}
+
 // remember notes where each key is written, and the entries of tables.
 func (r *settingsReader) remember(table *configs.Node) {
 	if table == nil || table.Kind != configs.Mapping {
@@ -81,19 +85,16 @@ func (r *settingsReader) remember(table *configs.Node) {
 	if r.settings.origins == nil {
 		r.settings.origins = map[string]string{}
 	}
-	where := func(at source.Place) string {
-		return fmt.Sprintf("%s:%d", r.shown, r.file.Position(at.Span.Start).Line)
-	}
 	for _, item := range table.Items {
 		for key := range r.settings.origins { // of the file that this one extends
 			if strings.HasPrefix(key, item.Key+".") {
 				delete(r.settings.origins, key)
 			}
 		}
-		r.settings.origins[item.Key] = where(item.KeyAt)
+		r.settings.origins[item.Key] = r.where(item.KeyAt)
 		if item.Value.Kind == configs.Mapping {
 			for _, entry := range item.Value.Items {
-				r.settings.origins[item.Key+"."+entry.Key] = where(entry.KeyAt)
+				r.settings.origins[item.Key+"."+entry.Key] = r.where(entry.KeyAt)
 			}
 		}
 	}
