@@ -1,11 +1,12 @@
 //go:build ignore
 
-// Command docs writes rules/README.md, the table of all rules, and the parts of README.md that show what trainvet prints, from
+// Command docs writes rules/README.md, the table of all rules, trainvet.schema.json, the schema of settings files, and the parts of README.md that show what trainvet prints, from
 // a real run. With -check it writes nothing and fails when a file is stale.
 package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -18,12 +19,13 @@ import (
 	"strings"
 
 	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/lint/check"
 	"github.com/trainvet/trainvet/rules"
 )
 
 func main() {
 	log.SetFlags(0)
-	check := flag.Bool("check", false, "fail when a file is stale")
+	dry := flag.Bool("check", false, "fail when a file is stale")
 	flag.Parse()
 	_, self, _, _ := runtime.Caller(0)
 	root := filepath.Join(filepath.Dir(self), "..", "..")
@@ -32,12 +34,12 @@ func main() {
 		log.Fatal(err)
 	}
 	stale := false
-	for name, text := range map[string][]byte{"rules/README.md": table(), "README.md": fill(root, readme)} {
+	for name, text := range map[string][]byte{"rules/README.md": table(), "README.md": fill(root, readme), "trainvet.schema.json": schema()} {
 		target := filepath.Join(root, filepath.FromSlash(name))
 		old, _ := os.ReadFile(target)
 		switch {
 		case bytes.Equal(old, text):
-		case *check:
+		case *dry:
 			log.Printf("%s is stale; run: go run ./cmd/gen/docs.go", name)
 			stale = true
 		default:
@@ -49,6 +51,15 @@ func main() {
 	if stale {
 		os.Exit(1)
 	}
+}
+
+// schema is the JSON Schema of settings files.
+func schema() []byte {
+	text, err := json.MarshalIndent(check.Schema(rules.All()), "", " ")
+	if err != nil {
+		log.Fatal(err)
+	}
+	return append(text, '\n')
 }
 
 // table is the text of rules/README.md.
