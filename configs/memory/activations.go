@@ -24,8 +24,17 @@ const litgptQuantized = 1.5
 // fusedQKV lists the families whose attention projects q, k and v at once.
 var fusedQKV = [...]string{"gpt2", "gpt_neox", "qwen", "phi3", "bloom", "falcon", "mpt", "gpt_bigcode", "chatglm"}
 
+// rotaryFused lists those of them that rotate q and k, and so keep both the rotated copies and the buffer of which v is a view.
+var rotaryFused = [...]string{"gpt_neox", "qwen", "falcon", "chatglm"}
+
 // castScores lists the families whose eager attention keeps the scores in the activation dtype only.
-var castScores = [...]string{"gpt2", "bert", "opt", "gpt_bigcode", "megatron-gpt"}
+var castScores = [...]string{"gpt2", "bert", "gpt_bigcode", "megatron-gpt"}
+
+// rectified lists the families whose MLP has a ReLU: its output serves for its own backward and as the next layer's input.
+var rectified = [...]string{"opt"}
+
+// wideNorms lists the families whose RMSNorm scales in fp32.
+var wideNorms = [...]string{"gemma", "gemma2"}
 
 // layer counts what autograd saves in one layer. The rules of eager PyTorch: a linear layer saves its input only if its weight
 // needs a gradient, a product the other operand, softmax, SiLU and GELU one tensor, dropout a one-byte mask, casts and sums
@@ -48,7 +57,8 @@ func (j *job) layer() layerBytes {
 	}
 
 	b.residual += float64(m.NormsPerLayer) * j.normSaved(residual)
-	b.residual += j.linearInputs(experts > 0, active)
+	b.split += j.queryKeyNormSaved()
+	b.residual += j.linearInputs(experts > 0)
 	if j.lora != nil {
 		residual, split := j.loraSaved(ffn)
 		b.residual += residual
@@ -76,8 +86,11 @@ func (j *job) layer() layerBytes {
 		b.transientScores = 2 * j.heads * a
 	}
 	if experts > 0 {
-		b.residual += 8 * experts                     // router logits and probabilities
-		dispatched := 2 * a * j.hidden * active       // permuted tokens, expert outputs
+		b.residual += 8 * experts               // router logits and probabilities
+		dispatched := 2 * a * j.hidden * active // permuted tokens, expert outputs
+		if j.lora != nil && j.stack == plan.HF {
+			dispatched = 0 // frozen experts and router need neither
+		}
 		if j.sequenceParallel && j.expertTensor > 1 { // gathered over the ranks that share an expert
 			dispatched *= min(j.expertTensor, j.tensor)
 		}
@@ -99,21 +112,40 @@ func (j *job) normSaved(residual float64) float64 {
 		}
 		return residual*j.hidden + statistics
 	}
-	saved := 4 * j.hidden
+	saved := 4*j.hidden + 4
 	if j.lora == nil {
-		normalised := j.element
-		if j.autocast() {
-			normalised = 4
-		}
-		saved += normalised * j.hidden
+		saved += j.normalised() * j.hidden
 	}
 	return saved
+}
+
+// normalised is the size of an element of the normalised copy that an RMSNorm written in Python keeps for its weight. PyTorch's own
+// module scales in fp32 where it has no kernel of its own, before 2.8.
+func (j *job) normalised() float64 {
+	if j.autocast() || j.stack == plan.Torchtitan || slices.Contains(wideNorms[:], j.model.Family) {
+		return 4
+	}
+	return j.element
+}
+
+// queryKeyNormSaved is what the norms of q and k keep, of which the output is rotated and kept as such.
+func (j *job) queryKeyNormSaved() float64 {
+	width := j.queryDim + j.kvDim
+	switch {
+	case j.model.QKNorm == plan.NoQKNorm || j.model.QKNorm == "":
+		return 0
+	case j.fusedNorm, j.compile, j.stack == plan.Megatron, j.model.Norm == plan.LayerNorm:
+		return j.element * width
+	case j.lora != nil:
+		return 4 * width
+	}
+	return (4 + j.normalised()) * width
 }
 
 // linearInputs is what the linear layers keep of the two norm outputs. Under autocast each of them makes its own 16-bit copy
 // of the fp32 norm output; otherwise they share it. Frozen layers keep nothing, unless an adapter of the same dtype and
 // without dropout shares their input.
-func (j *job) linearInputs(moe bool, active float64) float64 {
+func (j *job) linearInputs(moe bool) float64 {
 	consumers := 3.0
 	if j.fusedQKV() {
 		consumers = 1
@@ -127,11 +159,9 @@ func (j *job) linearInputs(moe bool, active float64) float64 {
 	}
 	switch {
 	case moe && j.stack == plan.HF:
-		copies := 1.0
 		if j.lora == nil {
-			copies += 2 * active
+			saved += j.element * j.hidden // of the router
 		}
-		saved += j.element * j.hidden * copies
 	case j.savesInputOf(plan.TargetUp | plan.TargetGate):
 		consumers = 1
 		if j.model.Gated {
@@ -181,8 +211,11 @@ func (j *job) attentionSaved() (saved, scores float64) {
 	if j.fusedQKV() && j.stack == plan.LitGPT {
 		qkv = a*(2*q+2*kv) + a*kv + a*(q+kv)
 	}
-	if j.attention == plan.SDPA && grouped {
+	switch {
+	case grouped && (j.attention == plan.SDPA || j.attention == plan.Eager && j.stack == plan.HF):
 		qkv = a * 3 * q
+	case j.stack == plan.HF && slices.Contains(rotaryFused[:], j.model.Family):
+		qkv += a * (q + kv)
 	}
 	if j.stack == plan.LitGPT && grouped {
 		qkv = a*(q+2*kv) + a*3*q
@@ -196,7 +229,7 @@ func (j *job) attentionSaved() (saved, scores float64) {
 }
 
 // scoresSaved is what eager attention keeps of the score matrix: the softmax in fp32 and its cast (or in the activation dtype
-// alone), and under dropout a mask and the dropped copy.
+// alone), and under dropout a mask and the dropped copy instead of the cast.
 func (j *job) scoresSaved() float64 {
 	a := j.element
 	layerNorm := j.model.Norm == plan.LayerNorm
@@ -212,8 +245,12 @@ func (j *job) scoresSaved() float64 {
 		return j.heads * (4 + 2)
 	case layerNorm && slices.Contains(castScores[:], j.model.Family):
 		return j.heads * (a + dropped)
+	case j.attnDropout:
+		return j.heads * (4 + dropped)
+	case a == 4:
+		return j.heads * 4
 	}
-	return j.heads * (4 + a + dropped)
+	return j.heads * (4 + a)
 }
 
 // mlpSaved is what the MLP keeps, and the gradients alive at once in its backward. A gated MLP keeps gate, SiLU, up and, if the
@@ -226,7 +263,7 @@ func (j *job) mlpSaved(ffn float64) (saved, transient float64) {
 		if j.tanhPython {
 			tensors = 4
 		}
-		if j.savesInputOf(plan.TargetDown) {
+		if j.savesInputOf(plan.TargetDown) && !slices.Contains(rectified[:], j.model.Family) {
 			tensors++
 		}
 		return tensors * a * ffn, 2 * a * ffn

@@ -75,6 +75,11 @@ func (j *job) loraSaved(mlpWidth float64) (residual, split float64) {
 		case adapter != a:
 			saved = adapter * width
 		}
+		between := adapter // what its first matrix gives to the second
+		if j.autocast() || j.lora.autocast {
+			between = a
+		}
+		saved += j.lora.rank * between
 		if target == plan.TargetO || target == plan.TargetDown {
 			split += saved
 		} else {
