@@ -89,7 +89,7 @@ func Keys(d *Dialect) *KeyTable {
 }
 
 var keyTables = tablesOf("deepspeed", "hf-training-args", "llamafactory", "axolotl", "accelerate", "gpt-neox", "torchtitan-toml", "litgpt",
-	"llm-foundry", "nanotron", "mindspeed-fsdp2-yaml", "lingua")
+	"llm-foundry", "nanotron", "mindspeed-fsdp2-yaml", "lingua", "megatron", "kohya", "olmo", "verl", "nemo", "torchtune", "peft-adapter", "lightning-cli")
 
 func tablesOf(names ...string) map[string]func() *KeyTable {
 	tables := map[string]func() *KeyTable{}
@@ -255,8 +255,12 @@ func (t *KeyTable) Paths(name string) []string {
 }
 
 // Params are the keys that may stand under `SECTION.params` for a type that is built with them, such as the section optimizer
-// and the type AdamW; types are compared without regard to case. Nil where the type is not known.
+// and the type AdamW; types are compared without regard to case. Those of the section _component_ stand beside it, in any
+// mapping. Nil where the type is not known.
 func (t *KeyTable) Params(section, kind string) map[string]*Key {
+	if params := t.constructors[section][kind]; params != nil {
+		return params
+	}
 	for name, params := range t.constructors[section] {
 		if strings.EqualFold(name, kind) {
 			return params
@@ -307,8 +311,14 @@ func (t *KeyTable) Slip(section, word string) string {
 	if len(word) < 5 {
 		return ""
 	}
-	return nearest.Within(word, t.Names(section), allowed)
+	near := nearest.Within(word, t.Names(section), allowed)
+	if strings.TrimRight(near, digits) == strings.TrimRight(word, digits) {
+		return "" // data_path2 is the second of two, and no slip of data_path
+	}
+	return near
 }
+
+const digits = "0123456789"
 
 // LoaderOf is who reads the scalars of a tree in this dialect.
 func (d *Dialect) LoaderOf(tree *configs.Tree) configs.Loader { return d.loaderOf(tree) }

@@ -21,6 +21,7 @@ const (
 	ReadListing                  // the names in a folder
 	ReadMention                  // which files mention a name
 	ReadNaming                   // which settings files and scripts hold the name of a settings file
+	ReadWord                     // whether a Python file of a project holds a word
 )
 
 type readKey struct {
@@ -89,6 +90,9 @@ func (s *Snapshot) print(kind ReadKind, name string) [16]byte {
 	case ReadNaming:
 		area, base, _ := strings.Cut(name, "\x00")
 		return digest(strings.Join(s.naming(area, base), "\n"))
+	case ReadWord:
+		root, word, _ := strings.Cut(name, "\x00")
+		return [16]byte{2, map[bool]byte{true: 1}[s.spells(root, word)]}
 	}
 	return [16]byte{}
 }

@@ -56,19 +56,70 @@ func settings(part *workspace.Part) iter.Seq[*setting] {
 			return
 		}
 		root := part.Tree.Root
-		if job := root.Get("parameters"); part.Dialect.Name == "llm-foundry" && job != nil && job.Kind == configs.Mapping {
-			root = job // of a job file
+		if inner := root.Get(settingsUnder[part.Dialect.Name]); inner != nil && inner.Kind == configs.Mapping {
+			root = inner
 		}
-		if !walk(part, table, root, "", 0, yield) || part.Dialect != dialect.GPTNeoX {
+		switch {
+		case part.Dialect == dialect.Kohya && part.Tree.Format != configs.TOML:
+			return // of the graphical front end, which has names of its own
+		case !walk(part, table, root, "", 0, yield):
 			return
 		}
-		for _, section := range handedOn {
-			if item := entry(part, section); item != nil && item.Value != nil && item.Value.Kind == configs.Mapping && !walk(part, dialect.Keys(dialect.DeepSpeed), item.Value, section, 1, yield) {
-				return
+		switch part.Dialect {
+		case dialect.GPTNeoX:
+			for _, section := range handedOn {
+				if item := entry(part, section); item != nil && item.Value != nil && item.Value.Kind == configs.Mapping && !walk(part, dialect.Keys(dialect.DeepSpeed), item.Value, section, 1, yield) {
+					return
+				}
 			}
+		case dialect.Kohya:
+			for i := range root.Items {
+				group := &root.Items[i]
+				if _, known := table.Section(group.Key); !known && group.Value != nil && group.Value.Kind == configs.Mapping && !walk(part, table, group.Value, "", 1, yield) {
+					return // headings mean nothing
+				}
+			}
+		case dialect.Torchtune:
+			walkComponents(part, table, root, "", 0, yield)
 		}
 	}
 }
+
+// settingsUnder are the keys below which a dialect's own keys stand in some of its files: jobs, and test cases.
+var settingsUnder = map[string]string{"llm-foundry": "parameters", "megatron": "MODEL_ARGS"}
+
+// walkComponents visits the arguments of the functions and classes that a torchtune config names under _component_.
+func walkComponents(part *workspace.Part, table *dialect.KeyTable, node *configs.Node, section string, depth int, yield func(*setting) bool) bool {
+	if node == nil || depth > maxSections {
+		return true
+	}
+	params := componentParams(part, table, node)
+	for i := range node.Items {
+		item := &node.Items[i]
+		s := &setting{part: part, table: table, within: node, index: i, section: section, dotted: under(section, item.Key), policy: dialect.KeySection{Unknown: dialect.Rejected}, name: item.Key}
+		if params != nil && !item.Merge && item.Value != nil && !meta(item.Key) {
+			if s.key = params[item.Key]; !yield(s) {
+				return false
+			}
+		}
+		if !walkComponents(part, table, item.Value, s.dotted, depth+1, yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// componentParams are the parameters of what a mapping of torchtune builds; nil where that is not known.
+func componentParams(part *workspace.Part, table *dialect.KeyTable, node *configs.Node) map[string]*dialect.Key {
+	if part.Dialect != dialect.Torchtune {
+		return nil
+	}
+	name, _ := node.Get("_component_").Str(part.Dialect.LoaderOf(part.Tree))
+	return table.Params("_component_", name)
+}
+
+// meta reports whether a key speaks to Hydra and its like and not to the framework: _target_, _component_.
+func meta(name string) bool { return strings.HasPrefix(name, "_") && strings.HasSuffix(name, "_") }
 
 // handedOn are sections that GPT-NeoX gives to DeepSpeed as they are.
 var handedOn = []string{"zero_optimization", "fp16", "bf16", "optimizer", "activation_checkpointing", "comms_logger", "flops_profiler", "data_types", "tensorboard", "wandb", "csv_monitor", "checkpoint"}
@@ -86,7 +137,7 @@ func walk(part *workspace.Part, table *dialect.KeyTable, node *configs.Node, sec
 	}
 	for i := range node.Items {
 		item := &node.Items[i]
-		if item.Merge || item.Value == nil || item.Key == "<<" {
+		if item.Merge || item.Value == nil || item.Key == "<<" || meta(item.Key) || section == "" && part.Dialect.Loader == configs.LoaderOmegaConf && (item.Key == "defaults" || item.Key == "hydra") {
 			continue
 		}
 		s := &setting{part: part, table: table, within: node, index: i, section: section, policy: policy, name: part.Dialect.Spelled(part.Tree, item.Key)}
@@ -102,8 +153,15 @@ func walk(part *workspace.Part, table *dialect.KeyTable, node *configs.Node, sec
 		if !yield(s) {
 			return false
 		}
-		if item.Value.Kind == configs.Mapping && !walk(part, table, item.Value, s.path(), depth+1, yield) {
+		if item.Value.Kind == configs.Mapping && !walk(part, table, item.Value, s.dotted, depth+1, yield) {
 			return false
+		}
+		if item.Value.Kind == configs.Sequence && depth < maxSections {
+			for j := range item.Value.Items { // a list of sections
+				if element := item.Value.Items[j].Value; element != nil && element.Kind == configs.Mapping && !walk(part, table, element, s.dotted, depth+1, yield) {
+					return false
+				}
+			}
 		}
 	}
 	return true
@@ -200,6 +258,9 @@ func rename(pass *lint.Pass, d *lint.Diagnostic, item *configs.Item, from, to st
 		return
 	}
 	text := string(file.Text[item.KeyAt.Span.Start:item.KeyAt.Span.End])
+	if dashed := strings.ReplaceAll(from, "_", "-"); strings.Count(text, from) == 0 && strings.Count(text, dashed) == 1 {
+		from, to = dashed, strings.ReplaceAll(to, "_", "-")
+	}
 	if strings.Count(text, from) != 1 {
 		return
 	}
@@ -254,5 +315,5 @@ func without(pass *lint.Pass, node *configs.Node, index int) (lint.Edit, bool) {
 // named are words by which a file may be one of settings; a rule about keys can find something in any of them.
 var named = []string{
 	"train_batch_size", "train_micro_batch_size_per_gpu", "zero_optimization", "gradient_accumulation_steps", "fp16", "bf16", "optimizer", "learning_rate",
-	"num_train_epochs", "per_device", "distributed_type", "base_model", "model_name_or_path", "micro_batch", "batch_size", "warmup", "num_layers", "num-layers", "steps_per_print",
+	"num_train_epochs", "per_device", "_component_", "exp_manager", "peft_type", "d_model", "datasets", "trainer", "actor_rollout_ref", "network_module", "distributed_type", "base_model", "model_name_or_path", "micro_batch", "batch_size", "warmup", "num_layers", "num-layers", "steps_per_print",
 }

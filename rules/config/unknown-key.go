@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/trainvet/trainvet/configs"
 	"github.com/trainvet/trainvet/configs/dialect"
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/workspace"
@@ -23,11 +24,11 @@ var UnknownKey = &lint.Rule{
 	Fix:      lint.SometimesFix,
 	Mentions: named,
 	Part: func(pass *lint.Pass, part *workspace.Part) {
-		if fromFlags(part) {
+		if fromFlags(part) && part.Tree.Format != configs.Flags {
 			return
 		}
 		for s := range settings(part) {
-			if s.key == nil && home(s) == "" {
+			if s.key == nil && (fromFlags(part) || home(s) == "") {
 				checkUnknown(pass, s)
 			}
 		}
@@ -44,6 +45,12 @@ func checkUnknown(pass *lint.Pass, s *setting) {
 	}
 	near := ""
 	switch {
+	case s.part.Tree.Format == configs.Flags:
+		// The program may have arguments of its own, which its source would spell.
+		policy = dialect.Accepted
+		if near = s.table.Slip("", s.name); near == "" || s.table.Elsewhere(s.name) || pass.Spells(s.part.Path, s.name) {
+			return
+		}
 	case policy == dialect.Mixed || policy == dialect.Ignored && remark(s.name):
 		return
 	case policy == dialect.Accepted:
@@ -65,8 +72,11 @@ func checkUnknown(pass *lint.Pass, s *setting) {
 		near = elsewhere[s.name]
 	}
 	d := pass.Reportf(s.item().KeyAt, "%s is no key of %s%s%s", s.name, place(s), effect(s.part.Dialect, policy), meant(near))
-	if policy == dialect.Ignored && near == "" && (s.section != "" || s.part.Dialect != dialect.DeepSpeed) {
+	switch {
+	case policy == dialect.Ignored && near == "" && (s.section != "" || s.part.Dialect != dialect.DeepSpeed):
 		d.As(lint.Warning) // it may be the program's own
+	case near == "" && s.part.Dialect == dialect.Torchtune:
+		d.As(lint.Warning) // other releases of the builder take other arguments
 	}
 	if near != "" {
 		rename(pass, d, s.item(), s.name, near, lint.Unsafe)
@@ -102,6 +112,9 @@ func meant(near string) string {
 // constructorParams are the keys that the type of an optimizer or scheduler takes; nil where the setting is none of its
 // arguments, or they are not known.
 func constructorParams(s *setting) map[string]*dialect.Key {
+	if params := componentParams(s.part, s.table, s.within); params != nil {
+		return params
+	}
 	owner, ok := strings.CutSuffix(s.section, ".params")
 	if !ok || s.part.Dialect != dialect.DeepSpeed {
 		return nil

@@ -71,7 +71,7 @@ func shapeFault(s *setting, node *configs.Node) *fault {
 	if s.key.Open() || s.key.Is(kind) || s.key.Type == "null" {
 		return nil
 	}
-	if s.part.Dialect != dialect.DeepSpeed && (s.key.Is("str") || s.key.Of != "" || s.table.Elsewhere(s.name)) {
+	if s.part.Tree.Format == configs.Flags || s.part.Dialect != dialect.DeepSpeed && (s.key.Is("str") || s.key.Of != "" || s.table.Elsewhere(s.name)) {
 		return nil // scripts take lists of names, and some fields are read from text in JSON
 	}
 	return refused("is a %s, wanted %s", kind, wanted(s.key))
@@ -132,6 +132,12 @@ func choiceFault(s *setting, v constant.Value) *fault {
 	}
 	if s.part.Dialect != dialect.DeepSpeed && s.part.Dialect != dialect.Accelerate && near == "" && s.policy.Unknown == dialect.Accepted {
 		return nil // another release may know it
+	}
+	if s.part.Tree.Format == configs.Flags && s.part.Dialect == dialect.Megatron {
+		near = nearest.Within(text, known, 1) // programs on top have choices of their own
+		if near == "" || digitsDiffer(text, near) {
+			return nil
+		}
 	}
 	f := refused("is %q, wanted %s", text, oneOf(known))
 	if near != "" {
