@@ -26,7 +26,7 @@ var house = [][]string{
 	{"lint"},
 	{"rules/*", "lint/check"},
 	{"rules", "lint/output", "lint/lsp", "lint/linttest"},
-	{"cmd/trainvet"},
+	{"cmd/trainvet", "cmd/gen/keys"},
 }
 
 // strangers never import each other, though the order would let them.
