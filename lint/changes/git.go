@@ -39,7 +39,7 @@ func Open(ctx context.Context, dir string) (*Repo, error) {
 func (r *Repo) git(ctx context.Context, args ...string) ([]byte, error) {
 	command := exec.CommandContext(ctx, "git", append([]string{"-c", "core.fsmonitor=false", "-c", "core.quotePath=false", "--no-pager"}, args...)...)
 	command.Dir = filepath.FromSlash(r.root)
-	command.Env = append(os.Environ(), "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_TERMINAL_PROMPT=0", "LC_ALL=C", "GIT_EXTERNAL_DIFF=")
+	command.Env = environment()
 	var stdout, stderr bytes.Buffer
 	command.Stdout, command.Stderr = &stdout, &stderr
 	if err := command.Run(); err != nil {
@@ -50,6 +50,10 @@ func (r *Repo) git(ctx context.Context, args ...string) ([]byte, error) {
 		return nil, fmt.Errorf("git %s: %w", args[0], err)
 	}
 	return stdout.Bytes(), nil
+}
+
+func environment() []string {
+	return append(os.Environ(), "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
 }
 
 // Commit is the commit that a revision names.
@@ -177,4 +181,15 @@ func (s *Set) Of(absolute string) Lines {
 func (s *Set) Touched(absolute string) bool {
 	lines := s.Of(absolute)
 	return lines.Whole || len(lines.Ranges) > 0
+}
+
+// Root is the folder of the work tree, absolute, as seen from where the caller is.
+func (r *Repo) Root() string {
+	if root, inside := strings.CutSuffix(r.dir+"/", "/"+r.prefix); inside && r.prefix != "" {
+		return root
+	}
+	if r.prefix == "" {
+		return r.dir
+	}
+	return r.root
 }

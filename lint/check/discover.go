@@ -118,7 +118,7 @@ func (w *walker) folder(shown, absolute string, above []patterns) {
 			if entry.Type()&fs.ModeSymlink != 0 {
 				w.links = append(w.links, full)
 			}
-			w.add(Target{Path: name, Test: isTest(strings.TrimPrefix(name, w.root+"/"))}, full)
+			w.add(Target{Path: name, Test: IsTest(strings.TrimPrefix(name, w.root+"/"))}, full)
 		}
 	}
 }
@@ -162,9 +162,9 @@ func (w *walker) withoutLinks() []Target {
 	return kept
 }
 
-// isTest goes by the names that pytest, unittest and people give: a folder tests, test or fixtures, test_x.py, x_test.py and
+// IsTest goes by the names that pytest, unittest and people give: a folder tests, test or fixtures, test_x.py, x_test.py and
 // conftest.py. The name is relative to the folder that was to be checked, so that tests can be checked by naming theirs.
-func isTest(name string) bool {
+func IsTest(name string) bool {
 	folder, base := path.Split(name)
 	for part := range strings.SplitSeq(folder, "/") {
 		switch strings.ToLower(part) {
