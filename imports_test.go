@@ -17,7 +17,7 @@ const module = "github.com/trainvet/trainvet/"
 // house is the order of the packages: each may import only what stands in a line before its own. `rules/*` stands for the
 // families.
 var house = [][]string{
-	{"lint/source", "lint/nearest", "lint/changes"},
+	{"lint/source", "lint/nearest", "lint/changes", "configs/pep440"},
 	{"lint/constant"},
 	{"configs/plan", "configs", "pyscan/syntax"},
 	{"configs/catalog", "pyscan"},

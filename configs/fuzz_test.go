@@ -279,3 +279,54 @@ func tomlKeys(f *source.File) []string {
 	r.scan()
 	return keys
 }
+
+// FuzzRequirements reads any text as each of the files about packages. What they say must stand in the text, and each reading must end.
+func FuzzRequirements(f *testing.F) {
+	for _, text := range []string{
+		"torch==2.3.1+cu121 # a\n-r b.txt\n-c c.txt\nnumpy>=1,\\\n<2 ; python_version < '3.9'\n",
+		"FROM pytorch/pytorch:2.3.0-cuda12.1 AS a\nENV A=1 B=2\nARG C\nRUN --mount=x \\\n # b\n pip install \"torch==$A\" -r x.txt\nRUN <<EOF\npip install peft\nEOF\nCMD [\"torchrun\", \"a.py\"]\n",
+		"[options]\ninstall_requires =\n  torch>=2\n  # x\n[options.extras_require]\na = b==1\n",
+		"[[package]]\nname = \"torch\"\nversion = \"2.1\"\nsource = { git = \"x\" }\n",
+		"[project]\ndependencies = ['torch>=2', \"a[b]~=1.0;extra=='x'\"]\n[tool.poetry.dependencies]\nx = {version = \"^1.2\", python = \"<3\"}\ny = \"~1 || 2.*\"\n",
+		"dependencies:\n- pytorch=2.3\n- 'numpy>=1|2'\n- pip:\n  - torch==1\n",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		file := fileOf("requirements.txt", text)
+		if file == nil || len(text) > 1<<14 {
+			return
+		}
+		check := func(what string, r *Requirements) {
+			if r == nil {
+				return
+			}
+			for _, one := range r.List {
+				if one.Name == "" || one.At.Span.Start > one.At.Span.End || int(one.At.Span.End) > len(text) {
+					t.Fatalf("%s: %q at %v of %d bytes", what, one.Name, one.At.Span, len(text))
+				}
+			}
+			for _, span := range append(r.comments, r.extents...) {
+				if span.Start > span.End || int(span.End) > len(text) {
+					t.Fatalf("%s: %v of %d bytes", what, span, len(text))
+				}
+			}
+			for offset := uint32(0); ; {
+				next := r.Extent(offset)
+				if next.Len() == 0 {
+					break
+				}
+				offset = next.End
+			}
+		}
+		check("requirements", ParseRequirements(file))
+		check("setup.cfg", SetupRequirements(file))
+		check("lock", LockRequirements(file))
+		check("pyproject", ProjectRequirements(file, ParseTOML(file)))
+		check("Pipfile", PipfileRequirements(ParseTOML(file)))
+		check("conda", CondaRequirements(file, ParseYAML(file)))
+		script := ParseDockerfile(file)
+		check("Dockerfile", &Requirements{List: script.Installs.List, comments: script.comments, extents: script.extents})
+		check("shell", &Requirements{List: ParseShell(file).Installs.List})
+	})
+}

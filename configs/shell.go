@@ -38,6 +38,7 @@ type Script struct {
 	Env        *Tree       // every assignment in order, Format Env; Tag "export" on the values of exported ones
 	Directives *Tree       // #SBATCH lines, Format Env, keys as written: --nodes, -N
 	Documents  []*Document // files that the script itself writes
+	Installs   Installs    // packages that it installs
 	Errors     []Error
 	Template   bool // it has placeholders such as <path to the data>, which stand for unknown values
 	TemplateAt source.Place

@@ -474,6 +474,7 @@ func (r *shellReader) command(words []field, env *Tree, at source.Span) {
 				}
 			}
 		}
+		r.install(words)
 		c := r.launch(words, env)
 		if c == nil || len(r.script.Commands) >= maxShellCommands {
 			return

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/trainvet/trainvet/lint/source"
@@ -51,7 +52,23 @@ func Discover(names []string, settings *Resolver) ([]Target, []Problem) {
 			walk.add(Target{Path: name, Named: true}, absolute)
 		}
 	}
-	return walk.withoutLinks(), walk.problems
+	return withoutIdle(walk.withoutLinks()), walk.problems
+}
+
+// withoutIdle are the targets without the files about packages that a walk met, where nothing else could train.
+func withoutIdle(targets []Target) []Target {
+	idle := func(t Target) bool {
+		kind := source.KindOf(t.Path, nil)
+		return !t.Named && (kind == source.Requirements || kind == source.Dockerfile)
+	}
+	trains := func(t Target) bool {
+		kind := source.KindOf(t.Path, nil)
+		return t.Named || kind == source.Python || kind == source.Notebook
+	}
+	if !slices.ContainsFunc(targets, idle) || slices.ContainsFunc(targets, trains) {
+		return targets
+	}
+	return slices.DeleteFunc(targets, idle)
 }
 
 // Excludes reports whether the settings leave out a file.

@@ -14,8 +14,9 @@ func (s *subject) parse() {
 	switch s.file.Kind {
 	case source.Python, source.Notebook:
 		s.module = s.view.Module(s.file.Path)
-	case source.Shell:
+	case source.Shell, source.Dockerfile:
 		s.script = s.view.Script(s.file.Path)
+	case source.Requirements:
 	default:
 		s.trees = s.view.Trees(s.file.Path)
 	}
@@ -114,6 +115,8 @@ func (s *subject) doc() source.Doc {
 		return s.module.Tree
 	case s.script != nil:
 		return s.script
+	case s.file.Kind == source.Requirements:
+		return s.view.Requirements(s.file.Path)
 	case len(s.trees) == 1:
 		return s.trees[0]
 	case len(s.trees) > 1:

@@ -120,6 +120,9 @@ func latin1(file *File) *File {
 // KindOf guesses a file's kind from its name, and from its first line where the name has no extension.
 // head is the beginning of the content, or nil.
 func KindOf(name string, head []byte) Kind {
+	if kind := kindOfName(name); kind != Other {
+		return kind
+	}
 	switch strings.ToLower(path.Ext(name)) {
 	case ".py", ".pyi", ".pyw":
 		return Python
@@ -143,6 +146,34 @@ func KindOf(name string, head []byte) Kind {
 			return Python
 		case strings.Contains(words, "sh"):
 			return Shell
+		}
+	}
+	return Other
+}
+
+var (
+	requirementsName = regexp.MustCompile(`^(?:.*[-_.])?(?:requirements?|constraints)(?:[-_.].*)?\.(?:txt|in)$`)
+	dockerfileName   = regexp.MustCompile(`^(?:.*[-_.])?(?:dockerfile|containerfile)(?:[-_.][a-z0-9_-]+)*$`)
+)
+
+// kindOfName knows files by their whole names, whatever they end in.
+func kindOfName(name string) Kind {
+	base := strings.ToLower(path.Base(name))
+	switch {
+	case base == "setup.cfg", requirementsName.MatchString(base):
+		return Requirements
+	case strings.HasSuffix(base, ".txt") && strings.EqualFold(path.Base(path.Dir(name)), "requirements"):
+		return Requirements
+	case base == "pipfile":
+		return TOML
+	case base == ".deepspeed_env":
+		return Shell
+	}
+	if dockerfileName.MatchString(base) {
+		switch path.Ext(base) {
+		case ".py", ".sh", ".md", ".txt", ".rst", ".jinja", ".j2", ".in", ".tmpl", ".template", ".yaml", ".yml", ".json", ".toml", ".dockerignore", ".ipynb", ".html":
+		default:
+			return Dockerfile
 		}
 	}
 	return Other

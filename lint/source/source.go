@@ -50,9 +50,11 @@ const (
 	YAML
 	TOML
 	Shell
+	Requirements // the packages that a project asks for, in pip's form or that of setup.cfg
+	Dockerfile
 )
 
-var kindNames = [...]string{"other", "python", "notebook", "json", "yaml", "toml", "shell"}
+var kindNames = [...]string{"other", "python", "notebook", "json", "yaml", "toml", "shell", "requirements", "dockerfile"}
 
 func (k Kind) String() string { return kindNames[k] }
 

@@ -171,7 +171,7 @@ func indexNames(s *Snapshot, in area) map[string][]string {
 // mayName reports whether a file is of a kind that names settings.
 func mayName(name string) bool {
 	switch source.KindOf(name, nil) {
-	case source.JSON, source.YAML, source.TOML, source.Shell:
+	case source.JSON, source.YAML, source.TOML, source.Shell, source.Dockerfile:
 		return true
 	case source.Python:
 		base := path.Base(name)

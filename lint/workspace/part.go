@@ -44,6 +44,7 @@ type settings struct {
 	parts  map[string][]*Part
 	python map[string][][]*Part
 	runs   map[string][]*Run
+	pins   map[pinKey]Pin
 }
 
 // Parts are the pieces of settings in the named file that are written in a known dialect: each document, and behind it its

@@ -294,6 +294,7 @@ type parsed struct {
 	module func() *pyscan.Module
 	trees  func() []*configs.Tree
 	script func() *configs.Script
+	pins   func() *pinned
 	prints func() prints
 }
 
@@ -309,7 +310,13 @@ func (st *store) parse(file *source.File) *parsed {
 		entry = &parsed{}
 		entry.module = sync.OnceValue(func() *pyscan.Module { return pyscan.New(syntax.Parse(file)) })
 		entry.trees = sync.OnceValue(func() []*configs.Tree { return parseTrees(file) })
-		entry.script = sync.OnceValue(func() *configs.Script { return configs.ParseShell(file) })
+		entry.script = sync.OnceValue(func() *configs.Script {
+			if file.Kind == source.Dockerfile {
+				return configs.ParseDockerfile(file)
+			}
+			return configs.ParseShell(file)
+		})
+		entry.pins = sync.OnceValue(func() *pinned { return pinsOf(file, entry) })
 		entry.prints = sync.OnceValue(func() prints { return fingerprint(file) })
 		st.parsed[file] = entry
 		st.used = append(st.used, file)

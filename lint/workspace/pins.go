@@ -1,0 +1,432 @@
+package workspace
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/trainvet/trainvet/configs"
+	"github.com/trainvet/trainvet/configs/pep440"
+	"github.com/trainvet/trainvet/lint/source"
+	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/syntax"
+)
+
+// Pin is what the files of a project say about the release of one package with which a file runs.
+type Pin struct {
+	Package string // in lower case with dashes
+	Range   pep440.Range
+	From    []source.Place // of the requirements that decide
+}
+
+// Known reports whether anything is said about the release.
+func (p Pin) Known() bool { return !p.Range.Any() && !p.Range.Empty() }
+
+// Since reports whether the release is the given one or later. Maybe: nothing is said, or both are allowed.
+func (p Pin) Since(version string) pyscan.Truth {
+	v := pep440.Must(version)
+	switch {
+	case !p.Known():
+		return pyscan.Maybe
+	case p.Range.Since(v):
+		return pyscan.Yes
+	case p.Range.Below(v):
+		return pyscan.No
+	}
+	return pyscan.Maybe
+}
+
+// At is where the release is said; the zero Place where nowhere.
+func (p Pin) At() source.Place {
+	if len(p.From) == 0 {
+		return source.Place{}
+	}
+	return p.From[0]
+}
+
+type pinKey struct{ of, name string }
+
+// Pin gives what is known of the release of a package with which code or settings in a file run. The nearest folder in which a
+// file asks for the package decides: requirements, pyproject.toml, setup.py, environments of conda, locks, image files and what
+// scripts install. Files that cannot hold together leave it unknown.
+func (v *View) Pin(file, name string) Pin {
+	name = configs.PackageName(name)
+	key := pinKey{file, name}
+	if pin, known := v.settings.pins[key]; known {
+		return pin
+	}
+	near, found, unknown := v.nearPin(file, name)
+	pin := Pin{Package: name}
+	if !unknown {
+		pin = v.folderPin(file, name)
+		if found && pin.Range.Overlaps(near.Range) {
+			pin.Range = pin.Range.And(near.Range)
+			pin.From = distinctPlaces(append(near.From, pin.From...))
+		} else if found {
+			pin = Pin{Package: name}
+		}
+	}
+	v.settings.pins[key] = pin
+	return pin
+}
+
+// nearPin is what a script itself installs, or the scripts that launch a Python file.
+func (v *View) nearPin(file, name string) (pin Pin, found, unknown bool) {
+	if v.settings.pins == nil {
+		v.settings.pins = map[pinKey]Pin{}
+	}
+	var scripts []string
+	switch source.KindOf(file, nil) {
+	case source.Shell, source.Dockerfile:
+		scripts = []string{file}
+	case source.Python:
+		for _, launch := range v.Launches(file) {
+			if !slices.Contains(scripts, launch.Script) {
+				scripts = append(scripts, launch.Script)
+			}
+		}
+	}
+	for _, script := range scripts {
+		one, asks, certain := v.pinOf(script, name)
+		switch {
+		case !asks:
+		case !certain:
+			unknown = true
+		case !found:
+			pin, found = one, true
+		default:
+			pin.Range = pin.Range.Or(one.Range)
+			pin.From = append(pin.From, one.From...)
+		}
+	}
+	return pin, found, unknown
+}
+
+// folderPin is the pin of the nearest folder in which a file asks for the package.
+func (v *View) folderPin(file, name string) Pin {
+	for _, folder := range v.folders(file) {
+		key := pinKey{folder + "/", name}
+		pin, known := v.settings.pins[key]
+		if !known {
+			pin = v.pinIn(folder, name)
+			v.settings.pins[key] = pin
+		}
+		if pin.Package != "" {
+			return pin
+		}
+	}
+	return Pin{Package: name}
+}
+
+// folders are those from a file up to the top of its project.
+func (v *View) folders(file string) (list []string) {
+	top := v.settingsTop(file)
+	for folder := path.Dir(file); ; folder = path.Dir(folder) {
+		list = append(list, folder)
+		if folder == top || folder == "." || folder == "/" || strings.HasSuffix(folder, "..") {
+			return list
+		}
+	}
+}
+
+// besideFolders are folders in which files about the environment of the folder above stand.
+var besideFolders = map[string]bool{"requirements": true, "docker": true, "dockerfiles": true, ".devcontainer": true, "environments": true, "envs": true, "conda": true}
+
+// maxPinFiles bounds the files of one folder that are looked at.
+const maxPinFiles = 48
+
+// pinIn is the pin that the files of one folder give; without a name where none of them asks for the package.
+func (v *View) pinIn(folder, name string) Pin {
+	main, others := Pin{Package: name}, Pin{Package: name}
+	mainFound, othersFound, unknown := false, false, false
+	count := 0
+	look := func(file string, isMain bool) {
+		if count++; count > maxPinFiles {
+			return
+		}
+		one, found, certain := v.pinOf(file, name)
+		switch {
+		case !found:
+			return
+		case !certain:
+			unknown = true
+			return
+		}
+		switch {
+		case isMain && !mainFound:
+			main, mainFound = one, true
+		case isMain:
+			main.Range = main.Range.And(one.Range)
+			main.From = append(main.From, one.From...)
+		case !othersFound:
+			others, othersFound = one, true
+		default:
+			others.Range = others.Range.Or(one.Range)
+			others.From = append(others.From, one.From...)
+		}
+	}
+	for _, entry := range v.Names(folder) {
+		if sub, isFolder := strings.CutSuffix(entry, "/"); isFolder {
+			if besideFolders[strings.ToLower(sub)] {
+				for _, inner := range v.Names(path.Join(folder, sub)) {
+					if role := pinRole(path.Join(folder, sub, inner)); role != noPins {
+						look(path.Join(folder, sub, inner), false)
+					}
+				}
+			}
+			continue
+		}
+		if role := pinRole(path.Join(folder, entry)); role != noPins {
+			look(path.Join(folder, entry), role == mainPins)
+		}
+	}
+	switch {
+	case !mainFound && !othersFound && !unknown:
+		return Pin{}
+	case unknown:
+		return Pin{Package: name}
+	case !mainFound:
+		main = others
+	case othersFound:
+		main.Range = main.Range.And(others.Range)
+		main.From = append(others.From, main.From...)
+	}
+	main.From = distinctPlaces(main.From)
+	if main.Range.Empty() { // they are not for one environment
+		return Pin{Package: name}
+	}
+	return main
+}
+
+func distinctPlaces(places []source.Place) (list []source.Place) {
+	for _, at := range places {
+		if !slices.Contains(list, at) {
+			list = append(list, at)
+		}
+	}
+	return list
+}
+
+type role uint8
+
+const (
+	noPins    role = iota
+	mainPins       // what one installs to use the project
+	otherPins      // an environment besides, such as an image
+)
+
+// pinRole tells by its name what a file is to the environment of a project. What is for tests, documents and development only is none.
+func pinRole(name string) role {
+	base := strings.ToLower(path.Base(name))
+	switch base {
+	case "requirements.txt", "pyproject.toml", "setup.py", "setup.cfg", "pipfile", "uv.lock", "poetry.lock", "environment.yml", "environment.yaml":
+		return mainPins
+	}
+	for _, word := range strings.FieldsFunc(base, func(c rune) bool { return c == '-' || c == '_' || c == '.' || c == '/' }) {
+		switch word {
+		case "dev", "test", "tests", "doc", "docs", "lint", "ci", "readthedocs", "develop", "development", "build", "linting":
+			return noPins
+		}
+	}
+	switch source.KindOf(name, nil) {
+	case source.Requirements, source.Dockerfile:
+		return otherPins
+	case source.YAML:
+		if strings.HasPrefix(base, "environment") || strings.HasPrefix(base, "conda") || strings.HasSuffix(base, "-environment.yml") || strings.HasSuffix(base, "_env.yml") {
+			return otherPins
+		}
+	case source.Shell:
+		if strings.Contains(base, "install") || strings.Contains(base, "setup") || strings.Contains(base, "env") {
+			return otherPins
+		}
+	}
+	return noPins
+}
+
+// pinOf is what one file says about a package. Certain is false where it asks for it in a way that leaves the release open, as a URL
+// does, or only under conditions.
+func (v *View) pinOf(file, name string) (pin Pin, found, certain bool) {
+	pin = Pin{Package: name}
+	var either pep440.Range
+	sometimes := 0
+	preset := true
+	certain = true
+	for _, one := range v.requirements(file, 0, nil) {
+		if one.Name != name || one.When == configs.Never || one.Optional {
+			continue
+		}
+		if one.Preset != preset || !found {
+			if found && one.Preset {
+				continue
+			}
+			if found && preset { // an installation replaces what the image held
+				pin, sometimes, either, certain = Pin{Package: name}, 0, pep440.Range{}, true
+			}
+			preset = one.Preset
+		}
+		found = true
+		certain = certain && one.Known
+		if !one.Range.Any() {
+			pin.From = append(pin.From, one.At)
+		}
+		if one.When == configs.Sometimes || one.Locked { // a lock holds one release for each kind of machine
+			if sometimes++; sometimes == 1 {
+				either = one.Range
+			} else {
+				either = either.Or(one.Range)
+			}
+			if one.Locked {
+				sometimes = max(sometimes, 2)
+			}
+		} else {
+			pin.Range = pin.Range.And(one.Range)
+		}
+	}
+	switch {
+	case sometimes == 1:
+		certain = false
+	case sometimes > 1:
+		pin.Range = pin.Range.And(either)
+	}
+	return pin, found, certain && !pin.Range.Empty()
+}
+
+// pinned is what one file asks for, as far as it says so itself.
+type pinned struct{ *configs.Requirements }
+
+// pinsOf reads the requirements of a file of any kind; none of a file that holds none.
+func pinsOf(file *source.File, entry *parsed) *pinned {
+	base := strings.ToLower(path.Base(file.Path))
+	var r *configs.Requirements
+	switch {
+	case base == "setup.cfg":
+		r = configs.SetupRequirements(file)
+	case base == "uv.lock", base == "poetry.lock":
+		r = configs.LockRequirements(file)
+	case base == "pyproject.toml":
+		if trees := entry.trees(); len(trees) > 0 {
+			r = configs.ProjectRequirements(file, trees[0])
+		}
+	case base == "pipfile":
+		if trees := entry.trees(); len(trees) > 0 {
+			r = configs.PipfileRequirements(trees[0])
+		}
+	case base == "setup.py":
+		r = setupCall(entry.module())
+	case file.Kind == source.Requirements:
+		r = configs.ParseRequirements(file)
+	case file.Kind == source.Other: // included under a name of its own
+		r = configs.ParseRequirements(file)
+	case file.Kind == source.YAML:
+		r = configs.CondaRequirements(file, entry.trees())
+	case file.Kind == source.Shell, file.Kind == source.Dockerfile:
+		script := entry.script()
+		r = &configs.Requirements{List: script.Installs.List}
+		if file.Kind == source.Shell { // paths in an image are its own
+			r.Includes = script.Installs.Includes
+		}
+	}
+	if r == nil {
+		r = &configs.Requirements{}
+	}
+	return &pinned{r}
+}
+
+// Requirements is what one file itself asks for; never nil, and empty for a file that asks for nothing.
+func (v *View) Requirements(name string) *configs.Requirements {
+	file := v.Text(name)
+	if file == nil {
+		return &configs.Requirements{}
+	}
+	return v.store.parse(file).pins().Requirements
+}
+
+// AllRequirements are the requirements of a file and of the files that it includes.
+func (v *View) AllRequirements(name string) []configs.Requirement {
+	return v.requirements(name, 0, nil)
+}
+
+// maxIncludes bounds how deep files of requirements include each other.
+const maxIncludes = 6
+
+func (v *View) requirements(name string, depth int, seen []string) []configs.Requirement {
+	r := v.Requirements(name)
+	if len(r.Includes) == 0 || depth >= maxIncludes {
+		return r.List
+	}
+	seen = append(seen[:len(seen):len(seen)], name)
+	list := slices.Clip(r.List)
+	for _, include := range r.Includes {
+		file := path.Join(path.Dir(name), include.Path)
+		if strings.Contains(include.Path, "://") || path.IsAbs(include.Path) || slices.Contains(seen, file) || !inside(v.settingsTop(name), file) || v.Is(file) != RegularFile {
+			continue
+		}
+		for _, one := range v.requirements(file, depth+1, seen) {
+			one.Constraint = one.Constraint || include.Constraint
+			list = append(list, one)
+		}
+	}
+	return list
+}
+
+// setupCall reads the lists of requirements that a setup.py gives to setup() as they stand there, or under a name in it.
+func setupCall(m *pyscan.Module) *configs.Requirements {
+	r := &configs.Requirements{}
+	if m == nil {
+		return r
+	}
+	lists := map[string]*syntax.List{}
+	for _, stmt := range m.Tree.Body {
+		if assign, ok := stmt.(*syntax.Assign); ok && len(assign.Targets) == 1 {
+			if name, ok := assign.Targets[0].(*syntax.Name); ok {
+				if list, ok := assign.Value.(*syntax.List); ok && lists[name.ID] == nil {
+					lists[name.ID] = list
+				} else {
+					delete(lists, name.ID)
+				}
+			}
+		}
+	}
+	add := func(e syntax.Expr, optional bool) {
+		if name, ok := e.(*syntax.Name); ok && lists[name.ID] != nil {
+			e = lists[name.ID]
+		}
+		list, ok := e.(*syntax.List)
+		if !ok {
+			return
+		}
+		for _, element := range list.Elts {
+			c, ok := element.(*syntax.Constant)
+			if !ok || c.Kind != syntax.StrConstant {
+				continue
+			}
+			span := c.Span()
+			if one, ok := configs.ParseRequirement(m.File, c.Text, span.Start+1); ok {
+				if inner := (source.Span{Start: span.Start + 1, End: span.End - 1}); m.File.Slice(inner) != c.Text {
+					one.At = m.File.At(span)
+				}
+				one.Optional = one.Optional || optional
+				r.List = append(r.List, one)
+			}
+		}
+	}
+	for node := range m.Tree.All() {
+		call, ok := node.(*syntax.Call)
+		if !ok || leafOf(call.Func) != "setup" {
+			continue
+		}
+		for _, keyword := range call.Keywords {
+			switch keyword.Arg {
+			case "install_requires":
+				add(keyword.Value, false)
+			case "extras_require":
+				if dict, ok := keyword.Value.(*syntax.Dict); ok {
+					for _, value := range dict.Values {
+						add(value, true)
+					}
+				}
+			}
+		}
+	}
+	return r
+}
