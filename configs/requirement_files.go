@@ -345,6 +345,10 @@ func SetupRequirements(f *source.File) *Requirements {
 			trimmed = value
 		}
 		required := section == "options" && key == "install_requires"
+		if hash := commentStart(trimmed); hash >= 0 {
+			r.comments = append(r.comments, source.Span{Start: at + uint32(hash), End: at + uint32(len(trimmed))})
+			trimmed = strings.TrimRight(trimmed[:hash], " \t")
+		}
 		if trimmed == "" || !required && section != "options.extras_require" || len(r.List) >= maxRequirements {
 			continue
 		}

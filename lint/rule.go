@@ -89,6 +89,9 @@ type Rule struct {
 	// Tree looks at each document of a config file, whether or not it is in a known dialect.
 	Tree func(*Pass, *configs.Tree)
 
+	// Packages looks at a file that asks for packages: requirements of any form, image files, scripts that install.
+	Packages func(*Pass, string)
+
 	// Variables looks at the environment variables that a file of any kind sets, all at once and in order.
 	Variables func(*Pass, []workspace.Variable)
 }

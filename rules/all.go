@@ -69,6 +69,7 @@ func All() []*lint.Rule {
 		config.UnknownKey,
 		config.UnknownSuppression,
 		config.UnusedSuppression,
+		config.VersionIncompatible,
 		config.WarmupIgnoresLr,
 		config.ZeroKeyWrongStage,
 		config.ZeroUnsupported,

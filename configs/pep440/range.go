@@ -270,3 +270,24 @@ func (r Range) String() string {
 	}
 	return strings.Join(parts, ",")
 }
+
+// Within reports whether all allowed releases lie between the bounds of s. Holes in s count as allowed.
+func (r Range) Within(s Range) bool {
+	if s.low != nil {
+		if r.low == nil {
+			return false
+		}
+		if c := r.low.Compare(*s.low); c < 0 || c == 0 && r.withLow && !s.withLow {
+			return false
+		}
+	}
+	if s.high != nil {
+		if r.high == nil {
+			return false
+		}
+		if c := r.high.Compare(*s.high); c > 0 || c == 0 && r.withHigh && !s.withHigh {
+			return false
+		}
+	}
+	return !r.empty
+}

@@ -54,6 +54,9 @@ func (s *subject) run(pass *lint.Pass, plausible bool) {
 			rule.Loop(pass, loop)
 		}
 	}
+	if rule.Packages != nil && len(s.view.AllRequirements(s.file.Path)) > 0 {
+		rule.Packages(pass, s.file.Path)
+	}
 	if rule.Variables != nil {
 		if variables := s.view.Variables(s.file.Path); len(variables) > 0 {
 			rule.Variables(pass, variables)

@@ -17,6 +17,7 @@ type Pin struct {
 	Package string // in lower case with dashes
 	Range   pep440.Range
 	From    []source.Place // of the requirements that decide
+	Preset  bool           // the image of a container holds it; installing another package may replace it
 }
 
 // Known reports whether anything is said about the release.
@@ -243,6 +244,16 @@ func pinRole(name string) role {
 	return noPins
 }
 
+// PinOf is the pin that a file with all that it includes gives by itself. Certain is false where it asks for the package in a way that
+// leaves the release open; known is false where it does not ask for it.
+func (v *View) PinOf(file, name string) (pin Pin, known, certain bool) {
+	return v.pinOf(file, configs.PackageName(name))
+}
+
+// OfProject reports by its name whether a file says what one installs to use the project of its folder; others, such as image files, each
+// speak of an environment of their own.
+func OfProject(name string) bool { return pinRole(name) == mainPins }
+
 // pinOf is what one file says about a package. Certain is false where it asks for it in a way that leaves the release open, as a URL
 // does, or only under conditions.
 func (v *View) pinOf(file, name string) (pin Pin, found, certain bool) {
@@ -282,6 +293,7 @@ func (v *View) pinOf(file, name string) (pin Pin, found, certain bool) {
 			pin.Range = pin.Range.And(one.Range)
 		}
 	}
+	pin.Preset = found && preset
 	switch {
 	case sometimes == 1:
 		certain = false

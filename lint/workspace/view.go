@@ -22,6 +22,7 @@ const (
 	ReadMention                  // which files mention a name
 	ReadNaming                   // which settings files and scripts hold the name of a settings file
 	ReadWord                     // whether a Python file of a project holds a word
+	ReadHolding                  // which Python files of a folder hold a word
 )
 
 type readKey struct {
@@ -93,6 +94,9 @@ func (s *Snapshot) print(kind ReadKind, name string) [16]byte {
 	case ReadWord:
 		root, word, _ := strings.Cut(name, "\x00")
 		return [16]byte{2, map[bool]byte{true: 1}[s.spells(root, word)]}
+	case ReadHolding:
+		folder, word, _ := strings.Cut(name, "\x00")
+		return digest(strings.Join(s.holding(folder, word), "\n"))
 	}
 	return [16]byte{}
 }

@@ -1,0 +1,74 @@
+package workspace
+
+import (
+	"bytes"
+	"path"
+	"sort"
+	"strings"
+
+	"github.com/trainvet/trainvet/lint/source"
+)
+
+// Holding lists the Python files in a folder and below it whose text holds a word, sorted. The files of all the folder are read for it,
+// once for each word: it is for questions that few projects raise.
+func (v *View) Holding(folder, word string) []string {
+	v.record(ReadHolding, folder+"\x00"+word)
+	return v.Snapshot.holding(folder, word)
+}
+
+func (s *Snapshot) holding(folder, word string) []string {
+	name := "holding " + folder + "\x00" + word
+	s.store.mu.Lock()
+	if s.store.indices == nil {
+		s.store.indices = map[string]*callIndex{}
+	}
+	index := s.store.indices[name]
+	if index == nil {
+		index = &callIndex{}
+		s.store.indices[name] = index
+	}
+	s.store.mu.Unlock()
+	index.once.Do(func() { index.calls = map[string][]string{"": s.searchWord(folder, []byte(word))} })
+	found := index.calls[""]
+	if len(s.overlay) == 0 {
+		return found
+	}
+	files := []string{}
+	for _, file := range found {
+		if s.overlay[file] == nil {
+			files = append(files, file)
+		}
+	}
+	for name, file := range s.overlay {
+		if file.Kind == source.Python && inside(folder, name) && bytes.Contains(file.Text, []byte(word)) {
+			files = append(files, name)
+		}
+	}
+	sort.Strings(files)
+	return files
+}
+
+// searchWord reads the files as the FS holds them.
+func (s *Snapshot) searchWord(folder string, word []byte) []string {
+	files := []string{}
+	count := 0
+	var walk func(folder string, depth int)
+	walk = func(folder string, depth int) {
+		for _, name := range s.store.list(s.fs, folder) {
+			full := path.Join(folder, name)
+			switch {
+			case strings.HasPrefix(name, "."), depth > wholeCheckout, count > maxProject:
+			case strings.HasSuffix(name, "/"):
+				walk(full, depth+1)
+			case strings.HasSuffix(name, ".py"):
+				count++
+				if file, err := s.store.file(s.fs, full); err == nil && bytes.Contains(file.Text, word) {
+					files = append(files, full)
+				}
+			}
+		}
+	}
+	walk(folder, 0)
+	sort.Strings(files)
+	return files
+}
