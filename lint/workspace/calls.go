@@ -143,6 +143,16 @@ func (v *View) library(callee *pyscan.External, call *syntax.Call, scope *pyscan
 			}
 			return &pyscan.Op{Origin: at, Name: pyscan.LastPart(callee.Name), Operands: operands}
 		}
+	case "builtins.list", "builtins.tuple":
+		if call != nil && len(call.Args) == 1 {
+			given := v.Expand(arg(0))
+			if seq, ok := given.(*pyscan.Sequence); ok {
+				return &pyscan.Sequence{Origin: at, Elements: seq.Elements, Open: seq.Open}
+			}
+			if elements := v.elements(given); len(elements) > 0 {
+				return &pyscan.Sequence{Origin: at, Elements: elements, Open: true}
+			}
+		}
 	case "builtins.dict":
 		if call != nil && len(call.Args) == 0 {
 			m := &pyscan.Mapping{Origin: at}

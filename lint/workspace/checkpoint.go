@@ -32,6 +32,7 @@ type Checkpoint struct {
 	Reentrant pyscan.Truth  // an omitted flag is Yes: that is what torch does (a warning announces a change)
 	Omitted   bool          // the flag is not written
 	Decorates *pyscan.Scope // the function, where the checkpoint is its decorator; Function is then nil
+	Within    *Checkpoint   // the checkpoint in the project function that Call runs, where that one only hands on what it is given
 	made      *pyscan.Result
 }
 
@@ -48,6 +49,8 @@ func (v *View) Target(c *Checkpoint) pyscan.Value {
 		return &pyscan.Unknown{}
 	case c.made != nil:
 		return v.Expand(v.Eval(v.scopeOfCall(c.made), c.made.Frame, c.Function))
+	case c.Frame == nil && v.passesThrough(c.Scope) != nil && v.eval.through[c.Scope].inner.Call == c.Call:
+		return v.Eval(c.Scope, nil, c.Function) // its callers are checkpoints themselves
 	}
 	return v.Expand(v.Eval(c.Scope, c.Frame, c.Function))
 }
@@ -165,7 +168,10 @@ func (v *View) CheckpointOf(scope *pyscan.Scope, frame *pyscan.Frame, call *synt
 	}
 	name := v.ExternalName(callee)
 	known, is := checkpointCalls[name]
-	if !is || len(args) == 0 {
+	if !is {
+		return v.throughHelper(c, callee)
+	}
+	if len(args) == 0 {
 		return nil
 	}
 	c.Kind, c.Callee, c.Function, c.Reentrant, c.Omitted = known.kind, name, args[0], known.reentrant, true
@@ -193,6 +199,133 @@ func (v *View) CheckpointOf(scope *pyscan.Scope, frame *pyscan.Frame, call *synt
 		} else if v.OpenKeywords(scope, frame, call) {
 			c.Omitted, c.Reentrant = false, pyscan.Maybe
 		}
+	}
+	return c
+}
+
+// passing is a project function that checkpoints a function it was given on arguments it was given:
+// `def _ckpt(self, fn, *args): return checkpoint(fn, *args, use_reentrant=False)`.
+type passing struct {
+	inner  *Checkpoint
+	callee int          // the parameter that is checkpointed
+	inputs []int        // the parameters that are its inputs, a *args among them
+	spread map[int]bool // of these, the ones that hold several: checkpoint(fn, *inputs)
+}
+
+// passesThrough reads a function as one that hands a checkpoint on; nil when it is none.
+func (v *View) passesThrough(scope *pyscan.Scope) *passing {
+	if scope == nil || scope.Kind != pyscan.FuncScope || len(scope.Params) == 0 || !mayCheckpoint(scope.Module) {
+		return nil
+	}
+	if p, known := v.eval.through[scope]; known {
+		return p
+	}
+	if v.eval.through == nil {
+		v.eval.through = map[*pyscan.Scope]*passing{}
+	}
+	v.eval.through[scope] = nil // a function that calls itself hands nothing on
+	var found *passing
+	for _, stmt := range scope.Body() {
+		syntax.Inspect(stmt, func(n syntax.Node) bool {
+			switch n := n.(type) {
+			case *syntax.FunctionDef, *syntax.ClassDef, *syntax.Lambda:
+				return false
+			case *syntax.Call:
+				if found == nil && len(n.Args) > 0 && parameter(scope, n.Args[0]) >= 0 {
+					found = v.handedOn(scope, n)
+				}
+			}
+			return found == nil
+		})
+	}
+	v.eval.through[scope] = found
+	return found
+}
+
+func (v *View) handedOn(scope *pyscan.Scope, call *syntax.Call) *passing {
+	c := v.CheckpointOf(scope, nil, call)
+	if c == nil || c.Kind != CheckpointCall || c.made != nil {
+		return nil
+	}
+	p := &passing{inner: c, callee: parameter(scope, c.Function), spread: map[int]bool{}}
+	if p.callee < 0 {
+		return nil
+	}
+	for _, input := range c.Inputs {
+		i := parameter(scope, input)
+		if i < 0 {
+			return nil
+		}
+		p.inputs = append(p.inputs, i)
+		if _, star := input.(*syntax.Starred); star && scope.Params[i].Kind != pyscan.VarArgs {
+			p.spread[i] = true
+		}
+	}
+	return p
+}
+
+// parameter is the index of the parameter that an expression (also behind a star) is, as it came in; -1 for anything else.
+func parameter(scope *pyscan.Scope, e syntax.Expr) int {
+	if star, ok := e.(*syntax.Starred); ok {
+		e = star.Value
+	}
+	if name, ok := e.(*syntax.Name); ok {
+		if def := scope.Def(name); def != nil && def.Kind == pyscan.ParamDef {
+			return def.Param
+		}
+	}
+	return -1
+}
+
+// throughHelper reads a call of a project function that hands a checkpoint on as that checkpoint.
+func (v *View) throughHelper(c *Checkpoint, callee pyscan.Value) *Checkpoint {
+	f, ok := callee.(*pyscan.Func)
+	if !ok {
+		return nil
+	}
+	p := v.passesThrough(f.Scope)
+	if p == nil {
+		return nil
+	}
+	given := func(i int) []syntax.Expr {
+		param := f.Scope.Params[i]
+		at := i - shift(f)
+		switch {
+		case param.Kind == pyscan.VarArgs:
+			if at < len(c.Call.Args) {
+				return c.Call.Args[at:]
+			}
+		case param.Kind <= pyscan.Positional || param.Kind == pyscan.KeywordOnly:
+			if e := Argument(c.Call, param.Name, at); e != nil {
+				return []syntax.Expr{e}
+			}
+		}
+		return nil
+	}
+	function := given(p.callee)
+	if len(function) != 1 {
+		return nil
+	}
+	inner := p.inner
+	if frame := v.Enter(f, c.Call, c.Scope, c.Frame); frame != nil {
+		if bound := v.CheckpointOf(f.Scope, frame, inner.Call); bound != nil {
+			inner = bound
+		}
+	}
+	c.Kind, c.Function, c.Reentrant, c.Omitted, c.Within = CheckpointCall, function[0], inner.Reentrant, inner.Omitted, inner
+	for _, i := range p.inputs {
+		list := given(i)
+		if p.spread[i] && len(list) == 1 { // run(fn, (x, y)), which does checkpoint(fn, *inputs)
+			switch e := list[0].(type) {
+			case *syntax.Tuple:
+				list = e.Elts
+			case *syntax.List:
+				list = e.Elts
+			default:
+				list = []syntax.Expr{&syntax.Starred{Base: syntax.Base{At: e.Span()}, Value: e}}
+			}
+		}
+		c.Inputs = append(c.Inputs, list...)
 	}
 	return c
 }
@@ -268,6 +401,9 @@ func (v *View) ModelCheckpoints(model pyscan.Value) []*Checkpoint {
 	visit = func(value pyscan.Value, depth int) {
 		for _, one := range Alternatives(v.Expand(value)) {
 			inst, ok := one.(*pyscan.Instance)
+			if !ok && depth == 0 {
+				list = append(list, v.enabledOn(one)...)
+			}
 			if !ok || depth > 4 {
 				continue
 			}
@@ -296,6 +432,39 @@ func (v *View) ModelCheckpoints(model pyscan.Value) []*Checkpoint {
 		}
 	}
 	visit(model, 0)
+	return list
+}
+
+// enabledOn lists the calls of gradient_checkpointing_enable on a model of a library, in the file that makes it. None where it is
+// switched off again.
+func (v *View) enabledOn(model pyscan.Value) []*Checkpoint {
+	m := model.Site().Module
+	if m == nil || !mayCheckpoint(m) || !v.opaqueModel(model) {
+		return nil
+	}
+	on := func(scope *pyscan.Scope, call *syntax.Call) bool {
+		attr, ok := call.Func.(*syntax.Attribute)
+		if !ok {
+			return false
+		}
+		for _, one := range v.Bare(v.Eval(scope, nil, attr.Value)) {
+			if same(one, model) {
+				return true
+			}
+		}
+		return false
+	}
+	for _, site := range callsOf(m, "gradient_checkpointing_disable") {
+		if on(site.scope, site.call) {
+			return nil
+		}
+	}
+	var list []*Checkpoint
+	for _, c := range v.Checkpoints(m) {
+		if c.Kind == CheckpointEnable && on(c.Scope, c.Call) {
+			list = append(list, c)
+		}
+	}
 	return list
 }
 

@@ -26,6 +26,7 @@ type evaluator struct {
 	loops       map[*pyscan.Module][]*loop.Loop
 	modules     map[string]*pyscan.ModuleValue
 	checkpoints map[*pyscan.Module][]*Checkpoint
+	through     map[*pyscan.Scope]*passing
 	callers     map[*pyscan.Scope][]callSite
 	gradsOf     map[*syntax.Call]bool // calls whose result is being asked for gradients
 	located     map[importKey]string

@@ -15,10 +15,25 @@ func (v *View) RequiresGrad(scope *pyscan.Scope, frame *pyscan.Frame, e syntax.E
 			return pyscan.Maybe
 		}
 	}
-	if path := pyscan.Path(e); path != "" && switchesGradOn(scope, path) {
+	if path := pyscan.Path(e); path != "" && switchesGradOn(scope, path) || madeWithGrad(scope, e) {
 		return pyscan.Yes
 	}
 	return v.carriesGrad(v.Eval(scope, frame, e), e)
+}
+
+// madeWithGrad reports whether the last thing done to an expression is to ask for its gradients: `x.detach().requires_grad_()`.
+func madeWithGrad(scope *pyscan.Scope, e syntax.Expr) bool {
+	if name, ok := e.(*syntax.Name); ok {
+		if def := scope.Def(name); def != nil && def.Kind == pyscan.AssignDef {
+			e = def.Value
+		}
+	}
+	call, ok := e.(*syntax.Call)
+	if !ok {
+		return false
+	}
+	attr, ok := call.Func.(*syntax.Attribute)
+	return ok && attr.Attr == "requires_grad_" && (len(call.Args) == 0 || !isFalse(call.Args[0]))
 }
 
 // switchesGradOn reports whether a function asks for gradients of a tensor it was given: x.requires_grad_(), x.requires_grad = True.

@@ -133,16 +133,31 @@ func (v *View) operate(at pyscan.Origin, name string, operands ...pyscan.Value) 
 		}
 	}
 	if name == "+" && len(operands) == 2 {
-		a, okA := operands[0].(*pyscan.Sequence)
-		b, okB := operands[1].(*pyscan.Sequence)
-		if okA && okB {
-			return &pyscan.Sequence{Origin: at, Elements: append(a.Elements[:len(a.Elements):len(a.Elements)], b.Elements...), Open: a.Open || b.Open}
+		if joined := v.concatenated(at, operands[0], operands[1]); joined != nil {
+			return joined
 		}
 	}
 	return &pyscan.Op{Origin: at, Name: name, Operands: operands}
 }
 
-// elements are the known elements of a container: of a display, or of an nn.ModuleList, nn.Sequential and their like.
+// concatenated is a + b where one of them is a list display and the elements of the other are known too, as of
+// `[self.embed] + list(self.blocks)`; nil for anything else.
+func (v *View) concatenated(at pyscan.Origin, a, b pyscan.Value) pyscan.Value {
+	first, display := a.(*pyscan.Sequence)
+	second, other := b.(*pyscan.Sequence)
+	if display && other {
+		return &pyscan.Sequence{Origin: at, Elements: append(first.Elements[:len(first.Elements):len(first.Elements)], second.Elements...), Open: first.Open || second.Open}
+	}
+	if !display && !other {
+		return nil
+	}
+	before, after := v.elements(a), v.elements(b)
+	if len(before) == 0 || len(after) == 0 {
+		return nil
+	}
+	return &pyscan.Sequence{Origin: at, Elements: append(before[:len(before):len(before)], after...), Open: true}
+}
+
 // Elements are the known elements of a container: of a display, or of an nn.ModuleList, nn.Sequential and their like.
 func (v *View) Elements(value pyscan.Value) []pyscan.Value { return v.elements(value) }
 
@@ -159,18 +174,17 @@ func (v *View) elements(value pyscan.Value) []pyscan.Value {
 		}
 		scope := v.scopeOfCall(value)
 		switch name {
-		case "torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.ParameterList", "builtins.list", "builtins.tuple", "builtins.set":
+		case "torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.ParameterList":
 			if len(value.Call.Args) == 1 {
 				return v.elements(v.Expand(v.Eval(scope, value.Frame, value.Call.Args[0])))
 			}
-		case "builtins.dict":
-			var list []pyscan.Value
-			for _, k := range value.Call.Keywords {
-				list = append(list, v.Eval(scope, value.Frame, k.Value))
-			}
-			return list
 		case "torch.nn.Sequential", "torch.nn.modules.container.Sequential":
 			var list []pyscan.Value
+			if len(value.Call.Args) == 1 {
+				if list := v.namedModules(v.Expand(v.Eval(scope, value.Frame, value.Call.Args[0]))); list != nil {
+					return list
+				}
+			}
 			for _, arg := range value.Call.Args {
 				if star, ok := arg.(*syntax.Starred); ok {
 					list = append(list, v.elements(v.Expand(v.Eval(scope, value.Frame, star.Value)))...)
@@ -190,6 +204,28 @@ func (v *View) elements(value pyscan.Value) []pyscan.Value {
 		}
 	}
 	return nil
+}
+
+// namedModules are the values of an OrderedDict of modules, made from pairs or from a dict; nil for anything else.
+func (v *View) namedModules(value pyscan.Value) []pyscan.Value {
+	if m, ok := value.(*pyscan.Mapping); ok {
+		return m.Values
+	}
+	dict, ok := value.(*pyscan.Instance)
+	if !ok || v.ExternalName(dict.Of) != "collections.OrderedDict" || dict.Call == nil || len(dict.Call.Args) != 1 {
+		return nil
+	}
+	var list []pyscan.Value
+	given := v.Expand(v.Eval(v.scopeOfCall(dict), dict.Frame, dict.Call.Args[0]))
+	if m, ok := given.(*pyscan.Mapping); ok {
+		return m.Values
+	}
+	for _, pair := range v.elements(given) {
+		if both, ok := pair.(*pyscan.Sequence); ok && len(both.Elements) == 2 {
+			list = append(list, both.Elements[1])
+		}
+	}
+	return list
 }
 
 // scopeOfCall is the scope in which the arguments of a value's call stand.

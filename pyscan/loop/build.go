@@ -22,6 +22,7 @@ type builder struct {
 	loop     *Loop
 	guard    Guard
 	contexts []Context
+	held     int // conditions of guard that stand around the innermost with statement
 	via      []source.Place
 	active   []*pyscan.Scope // functions being spliced
 	order    *int
@@ -213,12 +214,14 @@ func (b *builder) stmt(stmt syntax.Stmt) {
 			b.expr(item.Context)
 			made := b.context(item.Context)
 			for i := range made {
-				made[i].Item = item.Context
+				made[i].Item, made[i].At = item.Context, place(b.scope, item.Context)
 			}
 			b.contexts = append(b.contexts[:len(b.contexts):len(b.contexts)], made...)
 		}
+		held := b.held
+		b.held = len(b.guard)
 		b.block(s.Body)
-		b.contexts = contexts
+		b.contexts, b.held = contexts, held
 	case *syntax.Try:
 		b.block(s.Body)
 		for _, h := range s.Handlers {
@@ -352,6 +355,7 @@ func (b *builder) emit(e *Event) *Event {
 // call records what a call is, and splices in the project function that it runs.
 func (b *builder) call(call *syntax.Call) {
 	callee := b.link.Eval(b.scope, b.frame, call.Func)
+	b.entered(call)
 	event, known := b.recognise(call, callee)
 	if known {
 		b.emit(event)

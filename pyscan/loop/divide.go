@@ -154,6 +154,10 @@ func (d *dividing) def(scope *pyscan.Scope, frame *pyscan.Frame, def *pyscan.Def
 		for _, alternative := range def.Alternatives {
 			d.def(scope, frame, alternative, false, depth-1)
 		}
+	case pyscan.ParamDef: // what the caller has divided
+		if outer, e := given(scope, frame, def); e != nil {
+			d.expr(outer, nil, e, always, depth-1)
+		}
 	}
 }
 

@@ -142,6 +142,9 @@ func (b *builder) conditions(e syntax.Expr, negated bool, depth int) []Cond {
 			if def.Kind == pyscan.AssignDef && def.Value != nil && isTest(def.Value) {
 				return b.conditions(def.Value, negated, depth+1)
 			}
+			if said := b.passed(def, negated, depth); said != nil {
+				return said
+			}
 		}
 	}
 	c := b.classify(e)
@@ -150,6 +153,60 @@ func (b *builder) conditions(e syntax.Expr, negated bool, depth int) []Cond {
 	}
 	c.Negated, c.Expr, c.Scope, c.Frame = negated, e, b.scope, b.frame
 	return []Cond{c}
+}
+
+// passed gives the conditions of what the caller hands over for a parameter that is tested: step(batch, (i + 1) % n == 0). Nil
+// where that says no more than the parameter's own name.
+func (b *builder) passed(def *pyscan.Def, negated bool, depth int) []Cond {
+	scope, e := given(b.scope, b.frame, def)
+	if e == nil {
+		return nil
+	}
+	switch e.(type) {
+	case *syntax.Name, *syntax.Compare, *syntax.BoolOp, *syntax.UnaryOp, *syntax.BinOp, *syntax.Attribute, *syntax.Call:
+	default:
+		return nil
+	}
+	outer := *b
+	outer.scope, outer.frame = scope, nil
+	said := outer.conditions(e, negated, depth+1)
+	for _, c := range said {
+		if c.Kind == Flag || c.Kind == UnknownCond {
+			return nil
+		}
+	}
+	return said
+}
+
+// given is the argument that the caller of a function hands over for a parameter, with the scope it stands in; nil where it is
+// not known.
+func given(scope *pyscan.Scope, frame *pyscan.Frame, def *pyscan.Def) (*pyscan.Scope, syntax.Expr) {
+	if def.Kind != pyscan.ParamDef || frame == nil || frame.Scope != scope || frame.Caller.Module == nil {
+		return nil, nil
+	}
+	call, ok := frame.Caller.Node.(*syntax.Call)
+	if !ok {
+		return nil, nil
+	}
+	outer := pyscan.ScopeAt(frame.Caller.Module, call)
+	position := def.Param
+	if frame.Self != nil {
+		position--
+	}
+	for _, k := range call.Keywords {
+		if k.Arg == scope.Params[def.Param].Name {
+			return outer, k.Value
+		}
+	}
+	if position < 0 || position >= len(call.Args) {
+		return nil, nil
+	}
+	for _, arg := range call.Args[:position+1] {
+		if _, star := arg.(*syntax.Starred); star {
+			return nil, nil
+		}
+	}
+	return outer, call.Args[position]
 }
 
 func isTest(e syntax.Expr) bool {
@@ -384,12 +441,38 @@ func (b *builder) equality(left, right syntax.Expr) (Cond, bool) {
 			return Cond{Kind: UnknownCond}, true
 		}
 		return Cond{Kind: First}, true
-	case plusOne, offset == 1:
+	case plusOne, offset == 1, b.fromOne(counter):
 		return Cond{Kind: LastOf, N: n, Counter: pyscan.Path(counter)}, true
 	case b.counts(counter) && b.resets(counter):
 		return Cond{Kind: Modulo, N: right, Counter: pyscan.Path(counter), Offset: 1}, true
 	}
 	return Cond{}, false
+}
+
+// fromOne reports whether a name is the index of an enumerate that starts at 1.
+func (b *builder) fromOne(e syntax.Expr) bool {
+	def := b.defOf(e)
+	if def == nil || def.Kind != pyscan.IterDef || len(def.Path) == 0 || def.Path[0] != 0 {
+		return false
+	}
+	iter := def.Value
+	for range 3 {
+		call, ok := iter.(*syntax.Call)
+		if !ok || len(call.Args) == 0 {
+			return false
+		}
+		if pyscan.LastName(call.Func) != "enumerate" { // tqdm(enumerate(data, 1))
+			iter = call.Args[0]
+			continue
+		}
+		for _, k := range call.Keywords {
+			if k.Arg == "start" {
+				return isInt(k.Value, 1)
+			}
+		}
+		return len(call.Args) > 1 && isInt(call.Args[1], 1)
+	}
+	return false
 }
 
 // modulo reads counter % n, alone or with + 1.

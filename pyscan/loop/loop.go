@@ -114,6 +114,7 @@ type Item struct {
 type Context struct {
 	Expr   syntax.Expr    // what makes the context: for `with ctx:`, what ctx was assigned
 	Item   syntax.Expr    // as it stands in the with statement; nil for a decorator
+	At     source.Place   // of Item
 	Values []pyscan.Value // alternatives of the context's value
 	Scope  *pyscan.Scope
 	Frame  *pyscan.Frame

@@ -134,28 +134,8 @@ func (s *sources) def(scope *pyscan.Scope, frame *pyscan.Frame, def *pyscan.Def,
 			s.def(scope, frame, alternative, depth)
 		}
 	case pyscan.ParamDef: // what the caller passes
-		if frame == nil || frame.Scope != scope || frame.Caller.Module == nil {
-			return
-		}
-		call, ok := frame.Caller.Node.(*syntax.Call)
-		if !ok {
-			return
-		}
-		outer := pyscan.ScopeAt(frame.Caller.Module, call)
-		position := def.Param
-		if frame.Self != nil {
-			position--
-		}
-		for _, k := range call.Keywords {
-			if k.Arg == scope.Params[def.Param].Name {
-				s.expr(outer, nil, k.Value, depth)
-				return
-			}
-		}
-		if position >= 0 && position < len(call.Args) {
-			if _, star := call.Args[position].(*syntax.Starred); !star {
-				s.expr(outer, nil, call.Args[position], depth)
-			}
+		if outer, e := given(scope, frame, def); e != nil {
+			s.expr(outer, nil, e, depth)
 		}
 	}
 }

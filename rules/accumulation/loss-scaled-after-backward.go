@@ -51,11 +51,7 @@ func checkLateScaling(pass *lint.Pass, root *loop.Loop, w *loop.Window) {
 		}
 		d := pass.Reportf(backward.Scope.Module.File.At(stmt.Span()), "%s is divided after its backward, which changes no gradient: those of %s micro-batches add up to %s times those of one batch of the same size%s",
 			name.ID, count(w), count(w), why).As(severity)
-		at := backward.At
-		if len(backward.Via) > 0 {
-			at = backward.Via[0]
-		}
-		d.From(at) // where the rule that misses any division points
+		d.From(root.Place(backward)) // where the rule that misses any division points
 		d.Note(backward.At, "backward has run here")
 		d.Help("divide before backward")
 		return

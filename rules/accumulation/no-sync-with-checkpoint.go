@@ -26,24 +26,15 @@ var NoSyncWithCheckpoint = &lint.Rule{
 	Loop: func(pass *lint.Pass, l *loop.Loop) {
 		done := map[source.Place]bool{}
 		for event := range l.All {
-			if event.Kind != loop.NoSync || pass.TurnsSyncOn(event) || done[place(event)] {
-				continue
+			if at := l.Place(event); event.Kind == loop.NoSync && !pass.TurnsSyncOn(event) && !done[at] {
+				done[at] = true
+				checkNoSync(pass, event, at)
 			}
-			done[place(event)] = true
-			checkNoSync(pass, event)
 		}
 	},
 }
 
-// place is where a person would look: in the loop's own function.
-func place(event *loop.Event) source.Place {
-	if len(event.Via) > 0 {
-		return event.Via[0]
-	}
-	return event.At
-}
-
-func checkNoSync(pass *lint.Pass, event *loop.Event) {
+func checkNoSync(pass *lint.Pass, event *loop.Event, at source.Place) {
 	wrappers, model, certain := pass.Wrappers(event.On)
 	if len(wrappers) == 0 {
 		w, ok := pass.InPlace(event.Scope, event.Frame, event.Receiver)
@@ -70,7 +61,6 @@ func checkNoSync(pass *lint.Pass, event *loop.Event) {
 			reentrant = c
 		}
 	}
-	at := place(event)
 	var d *lint.Diagnostic
 	switch w := wrappers[0]; w.Kind {
 	case workspace.DDP:

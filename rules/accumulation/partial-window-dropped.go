@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/lint/workspace"
 	"github.com/trainvet/trainvet/pyscan"
 	"github.com/trainvet/trainvet/pyscan/loop"
 	"github.com/trainvet/trainvet/pyscan/syntax"
@@ -80,13 +81,18 @@ func checkTail(pass *lint.Pass, root *loop.Loop, w *loop.Window) {
 	if w.Boundary.Scope != w.Micro.Scope {
 		d.Help("step at the end of the data too, and divide that window's losses by the number of its micro-batches")
 	} else {
-		d.Help("step at the end of the data too: `or %s + 1 == len(%s)`; and divide that window's losses by the number of its micro-batches", w.Boundary.Counter, data.Scope.Module.File.Slice(data.Expr.Span()))
+		last := w.Boundary.Counter
+		if !data.FromOne {
+			last += " + 1"
+		}
+		d.Help("step at the end of the data too: `or %s == len(%s)`; and divide that window's losses by the number of its micro-batches", last, data.Scope.Module.File.Slice(data.Expr.Span()))
 	}
 }
 
 type counted struct {
-	Expr  syntax.Expr
-	Scope *pyscan.Scope
+	Expr    syntax.Expr
+	Scope   *pyscan.Scope
+	FromOne bool // the index starts at 1
 }
 
 // enumerated is what `for i, batch in enumerate(data)` goes through, when the boundary counts with i: an index that starts
@@ -116,10 +122,15 @@ func enumerated(w *loop.Window) *counted {
 			return nil
 		}
 		if pyscan.Path(call.Func) == "enumerate" {
-			if len(call.Args) > 1 || len(call.Keywords) > 0 {
-				return nil
+			data := &counted{Expr: call.Args[0], Scope: w.Micro.Scope}
+			if start := workspace.Argument(call, "start", 1); start != nil {
+				c, ok := start.(*syntax.Constant)
+				if !ok || c.Text != "0" && c.Text != "1" { // counted on over epochs
+					return nil
+				}
+				data.FromOne = c.Text == "1"
 			}
-			return &counted{call.Args[0], w.Micro.Scope}
+			return data
 		}
 		iter = call.Args[0] // tqdm(enumerate(data))
 	}

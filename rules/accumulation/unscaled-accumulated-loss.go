@@ -24,13 +24,13 @@ var UnscaledAccumulatedLoss = &lint.Rule{
 	Loop: func(pass *lint.Pass, l *loop.Loop) {
 		for _, w := range loop.Windows(l, pass) {
 			if w.Accumulates != pyscan.No && len(w.Steps) > 0 {
-				checkScaling(pass, w)
+				checkScaling(pass, l, w)
 			}
 		}
 	},
 }
 
-func checkScaling(pass *lint.Pass, w *loop.Window) {
+func checkScaling(pass *lint.Pass, l *loop.Loop, w *loop.Window) {
 	if dividedRate(pass, w) {
 		return
 	}
@@ -48,12 +48,9 @@ func checkScaling(pass *lint.Pass, w *loop.Window) {
 			severity = lint.Info
 		}
 		n := count(w)
-		at := backward.At
-		if len(backward.Via) > 0 {
-			at = backward.Via[0]
-		}
+		at := l.Place(backward)
 		d := pass.Reportf(at, "gradients of %s micro-batches add up, since no loss is divided by their number: they are %s times those of one batch of the same size%s", n, n, why).As(severity)
-		if len(backward.Via) > 0 {
+		if at != backward.At {
 			d.Note(backward.At, "backward runs here")
 		}
 		if w.Boundary != nil {

@@ -100,13 +100,43 @@ func embeddingIn(pass *lint.Pass, c *workspace.Checkpoint) (embedded, bool) {
 		if is, frozen := pass.Embedding(one); is == pyscan.Yes {
 			return embedded{"the embedding " + quoted(workspace.Leaf(c.Function)), one.Site().Place(), true, 0, frozen}, true
 		}
-		if f := pass.Called(one); f != nil {
-			if found, ok := firstLookup(pass, f, 3); ok {
-				return found, true
-			}
+		if found, ok := lookupOf(pass, one, workspace.Leaf(c.Function), 3); ok {
+			return found, true
 		}
 	}
 	return embedded{}, false
+}
+
+// lookupOf finds an embedding that a callable applies to its first input: at the front of an nn.Sequential, or in what a
+// function or forward does.
+func lookupOf(pass *lint.Pass, value pyscan.Value, leaf string, depth int) (embedded, bool) {
+	if inst, ok := value.(*pyscan.Instance); ok && depth > 0 && pass.Derives(inst.Of, "torch.nn.Sequential") == pyscan.Yes {
+		for _, front := range pass.Elements(inst) {
+			if modifiesNothing(pass, front) {
+				continue
+			}
+			for _, one := range workspace.Alternatives(front) {
+				if is, frozen := pass.Embedding(one); is == pyscan.Yes {
+					return embedded{"the embedding at the front of " + quoted(leaf), one.Site().Place(), false, 0, frozen}, true
+				}
+				if found, ok := lookupOf(pass, one, leaf, depth-1); ok {
+					return found, true
+				}
+			}
+			return embedded{}, false
+		}
+		return embedded{}, false
+	}
+	if f := pass.Called(value); f != nil {
+		return firstLookup(pass, f, depth)
+	}
+	return embedded{}, false
+}
+
+// modifiesNothing reports whether a module hands ids on as they are.
+func modifiesNothing(pass *lint.Pass, value pyscan.Value) bool {
+	inst, ok := value.(*pyscan.Instance)
+	return ok && pass.Derives(inst.Of, "torch.nn.Identity", "torch.nn.Flatten") == pyscan.Yes
 }
 
 // firstLookup finds an embedding that a function applies to one of its own parameters.
@@ -123,11 +153,12 @@ func firstLookup(pass *lint.Pass, f *pyscan.Func, depth int) (embedded, bool) {
 			if is, frozen := pass.Embedding(one); is == pyscan.Yes {
 				return embedded{"the embedding " + quoted(call.Leaf), one.Site().Place(), false, call.Params[0] - shift, frozen}, true
 			}
-			if inner := pass.Called(one); inner != nil && depth > 0 && inner.Scope != f.Scope {
-				if found, ok := firstLookup(pass, inner, depth-1); ok {
-					found.input = call.Params[0] - shift
-					return found, true
-				}
+			if inner := pass.Called(one); depth == 0 || inner != nil && inner.Scope == f.Scope {
+				continue
+			}
+			if found, ok := lookupOf(pass, one, call.Leaf, depth-1); ok {
+				found.input = call.Params[0] - shift
+				return found, true
 			}
 		}
 	}

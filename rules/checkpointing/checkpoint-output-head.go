@@ -122,6 +122,9 @@ func fixDirectCall(d *lint.Diagnostic, c *workspace.Checkpoint, safety lint.Safe
 		if i > 0 {
 			text += ", "
 		}
+		if star, ok := input.(*syntax.Starred); ok && star.Span() == star.Value.Span() { // a list that a helper spreads
+			text += "*"
+		}
 		text += file.Slice(input.Span())
 	}
 	d.Suggest("call it directly", safety, lint.Edit{At: file.At(c.Call.Span()), Text: text + ")"})

@@ -65,6 +65,17 @@ func usedAgain(pass *lint.Pass, later []*workspace.Checkpoint, c *workspace.Chec
 	if tied := pass.TiedEmbedding(c.Scope, c.Function); tied != nil {
 		return file.At(tied.Span()), "shares its weight with another module"
 	}
+	for _, one := range workspace.Alternatives(pass.Target(c)) { // a method that applies a module whose weight is shared
+		f, ok := one.(*pyscan.Func)
+		if !ok || f.Scope.Module != c.Scope.Module {
+			continue
+		}
+		for _, call := range pass.Applies(f) {
+			if tied := pass.TiedEmbedding(f.Scope, call.Call.Func); tied != nil {
+				return file.At(tied.Span()), "runs a module that shares its weight with another one"
+			}
+		}
+	}
 	return other, ""
 }
 

@@ -54,7 +54,7 @@ func checkForward(pass *lint.Pass, l *loop.Loop, backward *loop.Event, c loop.Co
 	if last == nil || c.Item == nil || last.In(loop.NoSyncContext) || last.In(loop.NoGradContext) {
 		return
 	}
-	at := c.Scope.Module.File.At(c.Item.Span())
+	at := c.At
 	if at.Path != l.Function().Scope.Module.File.Path {
 		at = l.Place(backward)
 	}

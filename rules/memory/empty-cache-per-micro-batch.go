@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"strings"
 
+	"github.com/trainvet/trainvet/configs"
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/source"
 	"github.com/trainvet/trainvet/lint/workspace"
@@ -26,7 +27,42 @@ var EmptyCachePerMicroBatch = &lint.Rule{
 	Doc:      emptyCachePerMicroBatchDoc,
 	Severity: lint.Warning,
 	Fix:      lint.SometimesFix,
-	Mentions: loop.Mentions, // the cache may be emptied in a function of another file
+	Mentions: append([]string{flushArgument}, loop.Mentions...), // the cache may be emptied in a function of another file
+	Module: func(pass *lint.Pass, module *pyscan.Module) {
+		for node := range module.Tree.All() {
+			call, ok := node.(*syntax.Call)
+			if !ok {
+				continue
+			}
+			for _, k := range call.Keywords {
+				if k.Arg != flushArgument || !strings.HasSuffix(pass.ExternalName(pass.Eval(pyscan.ScopeAt(module, call), nil, call.Func)), "Arguments") {
+					continue
+				}
+				if c, ok := pass.Constant(pass.Settled(pass.Eval(pyscan.ScopeAt(module, call), nil, k.Value))); ok {
+					if n, ok := c.Int(); ok && n > 0 && n < rareFlush {
+						reportArgument(pass, module.File.At(k.Span()), n)
+					}
+				}
+			}
+		}
+	},
+	Part: func(pass *lint.Pass, part *workspace.Part) {
+		if part.Tree == nil || part.Tree.Root == nil || part.Dialect == nil {
+			return
+		}
+		for _, item := range part.Tree.Root.Items {
+			if strings.TrimLeft(item.Key, "-") != flushArgument || item.Value == nil {
+				continue
+			}
+			loader := part.Dialect.Loader
+			if part.Tree.Format == configs.Flags {
+				loader = configs.LoaderFlags
+			}
+			if n, ok := item.Value.Int(loader); ok && n > 0 && n < rareFlush {
+				reportArgument(pass, item.KeyAt, n)
+			}
+		}
+	},
 	Loop: func(pass *lint.Pass, l *loop.Loop) {
 		for event, in := range l.All {
 			if event.Kind == loop.EmptyCache && !event.In(loop.NoGradContext) {
@@ -34,6 +70,15 @@ var EmptyCachePerMicroBatch = &lint.Rule{
 			}
 		}
 	},
+}
+
+// flushArgument is the Trainer's own setting: it empties the cache in training_step whenever the number of optimizer steps so far is a
+// multiple of it, so in every micro-batch of such a step.
+const flushArgument = "torch_empty_cache_steps"
+
+func reportArgument(pass *lint.Pass, at source.Place, n int64) {
+	pass.Reportf(at, "the Trainer empties the cache in every micro-batch of every step that %d divides: each call waits for the device and gives blocks back that the next micro-batch must allocate again", n).
+		Help("leave it out, or set it to 50 or more")
 }
 
 // often says how often an event of a loop runs.
@@ -53,6 +98,9 @@ func checkFlush(pass *lint.Pass, root, in *loop.Loop, event *loop.Event) {
 	at := event.At
 	if len(event.Via) > 0 {
 		at = event.Via[0]
+		if event.Scope.Name == "forward" && event.At.Path == root.At.Path && root.Framework != "module" {
+			return // forward of a model is looked at by itself
+		}
 	}
 	what := "empty_cache() runs in every micro-batch: each call waits for the device and gives blocks back that the next micro-batch must allocate again; it lowers reserved memory, not what tensors need"
 	severity := lint.Warning
