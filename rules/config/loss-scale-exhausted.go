@@ -38,7 +38,8 @@ var LossScaleExhausted = &lint.Rule{
 		}
 		if left := power - math.Log2(least); least > 0 && left < fewHalvings {
 			pass.Reportf(valueAt(item), "the loss scale starts at %g, %g halvings above min_loss_scale: after as many overflows DeepSpeed stops, for it cannot scale down further", math.Exp2(power), max(left, 0)).
-				Help("leave it at the default of 16, or use bf16, which needs no loss scale")
+				Help("leave it at the default of 16")
+			pass.Reportf(entry(part, "fp16").KeyAt, "fp16 overflows above 65504 whatever the scale; bf16 has the range of fp32 and needs no loss scale: prefer it on devices that have it, and for models that were trained in it")
 		}
 	},
 }
