@@ -60,6 +60,7 @@ func All() []*lint.Rule {
 		config.DeprecatedKey,
 		config.DuplicateKey,
 		config.InvalidValue,
+		config.JSONNotStrict,
 		config.LossScaleExhausted,
 		config.MisplacedKey,
 		config.MissingKey,

@@ -152,6 +152,9 @@ func (v *View) resolve(from, reference string) string {
 	}
 }
 
+// Named is the file of the project that another one means by a name; "" where there is none.
+func (v *View) Named(from, reference string) string { return v.resolve(from, reference) }
+
 // inside reports whether a file lies in a folder or below it.
 func inside(folder, file string) bool {
 	if folder == "." {

@@ -29,7 +29,7 @@ var MissingKey = &lint.Rule{
 		}
 		switch part.Dialect {
 		case dialect.DeepSpeed:
-			for _, check := range []func(*lint.Pass, *workspace.Part){needsBatch, needsEnabled, needsScheduler, needsPath, needsElastic, needsGroups, needsPartition} {
+			for _, check := range []func(*lint.Pass, *workspace.Part){needsBatch, needsEnabled, needsScheduler, needsPath, needsElastic, needsGroups, needsSampling, needsPartition} {
 				check(pass, part)
 			}
 		case dialect.Axolotl:
@@ -123,18 +123,47 @@ func needsElastic(pass *lint.Pass, part *workspace.Part) {
 	}
 }
 
-// needsGroups: a way of compressing that is on needs the groups of modules that it is for.
+// groupParams are what the parameters of each group of modules must say, by the way of compressing.
+var groupParams = map[string][]string{
+	"weight_quantization": {"start_bits", "target_bits"}, "activation_quantization": {"bits"}, "sparse_pruning": {"dense_ratio"},
+	"row_pruning": {"dense_ratio"}, "head_pruning": {"dense_ratio"}, "channel_pruning": {"dense_ratio"},
+}
+
+// needsGroups: a way of compressing that is on needs the groups of modules that it is for, and what is to be done with each.
 func needsGroups(pass *lint.Pass, part *workspace.Part) {
-	for _, name := range []string{"weight_quantization", "activation_quantization", "sparse_pruning", "row_pruning", "head_pruning", "channel_pruning"} {
+	for _, name := range sortedNames(groupParams) {
 		section := part.Tree.Root.Get("compression_training", name)
-		if on, known := switchAt(part, "compression_training", name, "shared_parameters", "enabled"); !on || !known || !lacks(section, "different_groups") {
+		groups := section.Get("different_groups")
+		for i := 0; groups != nil && groups.Kind == configs.Mapping && i < len(groups.Items); i++ {
+			group := &groups.Items[i]
+			for _, param := range groupParams[name] {
+				if params := group.Value.Item("params"); params != nil && lacks(params.Value, param) {
+					pass.Reportf(params.KeyAt, "the parameters of the group %s have no %s: DeepSpeed refuses the config", group.Key, param)
+				}
+			}
+		}
+		if on, known := switchAt(part, "compression_training", name, "shared_parameters", "enabled"); !on || !known {
 			continue
 		}
-		if name == "sparse_pruning" && textAt(part, "compression_training", name, "shared_parameters", "method") == "snip_momentum" {
+		if shared := section.Item("shared_parameters"); name == "head_pruning" && lacks(shared.Value, "num_heads") {
+			pass.Reportf(shared.KeyAt, "head_pruning is on and has no num_heads: DeepSpeed refuses the config")
+		}
+		if !lacks(section, "different_groups") || name == "sparse_pruning" && textAt(part, "compression_training", name, "shared_parameters", "method") == "snip_momentum" {
 			continue
 		}
 		item := part.Tree.Root.Get("compression_training").Item(name)
 		pass.Reportf(item.KeyAt, "%s is on and has no different_groups: DeepSpeed refuses the config", name)
+	}
+}
+
+// needsSampling: ways of choosing samples that are on need to know by what. DeepSpeed looks at them also where the sections
+// around them are off.
+func needsSampling(pass *lint.Pass, part *workspace.Part) {
+	for _, need := range [][2]string{{"curriculum_learning", "curriculum_metrics"}, {"dynamic_batching", "max_tokens"}} {
+		item := part.Tree.Root.Get("data_efficiency", "data_sampling").Item(need[0])
+		if on, known := switchAt(part, "data_efficiency", "data_sampling", need[0], "enabled"); on && known && lacks(item.Value, need[1]) {
+			pass.Reportf(item.KeyAt, "%s is on and has no %s: DeepSpeed refuses the config", need[0], need[1])
+		}
 	}
 }
 

@@ -85,7 +85,9 @@ func nullFault(s *setting) *fault {
 	switch {
 	case s.policy.Coerced && !s.key.Is("mapping"):
 		return refused("is null, wanted %s: DeepSpeed refuses the config; leave the key out for the default", wanted(s.key))
-	case s.section == "" && slices.Contains([]string{"fp16", "bf16", "zero_optimization", "optimizer", "scheduler"}, s.name):
+	case s.section == "" && s.name == "wall_clock_breakdown":
+		return refused("is null, wanted true or false: DeepSpeed fails when it loads the config")
+	case s.section == "" && s.key.Is("mapping") && !slices.Contains([]string{"aio", "bf16", "bfloat16", "expert_parallel", "eigenvalue"}, s.name): // those are looked at
 		return refused("is null, wanted a mapping: DeepSpeed fails when it loads the config; leave the section out")
 	}
 	return nil
@@ -225,6 +227,9 @@ func typeFault(s *setting, v constant.Value) *fault {
 					return nil
 				}
 				return wrong()
+			}
+			if s.policy.Coerced && !key.Is("float") && strings.ContainsAny(text, "eE") {
+				return wrong() // pydantic takes 5e8 for a whole number, and "5e8" for none
 			}
 			if converts(s) {
 				if f, _ := n.Number(); key.Is("float") || f == math.Trunc(f) {

@@ -114,6 +114,18 @@ func deepspeedFault(s *setting) *fault {
 		if v.Kind() != constant.Bool {
 			return refused("is %s, wanted true or false: the pipeline engine refuses others", v)
 		}
+	case "communication_data_type":
+		if v.Kind() == constant.Bool {
+			return refused("is %s, wanted fp16, bf16 or fp32: DeepSpeed fails when it loads the config", v)
+		}
+	case "wall_clock_breakdown":
+		if isText {
+			return refused("is the text %q, wanted true or false: DeepSpeed fails when it loads the config", text)
+		}
+	case "zero_optimization":
+		if isText {
+			return refused("is the text %q, wanted a mapping: DeepSpeed fails when it loads the config", text)
+		}
 	case "quantize_training.eigenvalue.enabled":
 		if on, ok := v.Bool(); ok && on {
 			return refused("is true, which DeepSpeed refuses: it is switched off for now")
@@ -161,7 +173,11 @@ func elasticFault(s *setting) *fault {
 		if low, ok := numberAt(s.part, "elasticity", "min_gpus"); ok && isNumber && n < low {
 			return refused("is less than min_gpus: DeepSpeed refuses the config")
 		}
-	case "min_gpus", "max_train_batch_size":
+	case "min_time":
+		if isNumber && n < 0 {
+			return refused("is less than 0: DeepSpeed refuses the config")
+		}
+	case "min_gpus", "max_train_batch_size", "num_gpus_per_node":
 		if isNumber && n < 1 {
 			return refused("is less than 1: DeepSpeed refuses the config")
 		}
