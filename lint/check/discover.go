@@ -39,7 +39,7 @@ func Discover(names []string, settings *Resolver) ([]Target, []Problem) {
 		}
 		name = path.Clean(filepath.ToSlash(name))
 		absolute := settings.Absolute(name)
-		info, err := os.Stat(filepath.FromSlash(name))
+		info, err := os.Stat(filepath.FromSlash(settings.onDisk(name)))
 		switch {
 		case err != nil:
 			walk.problem(name, err)
@@ -69,6 +69,20 @@ func withoutIdle(targets []Target) []Target {
 		return targets
 	}
 	return slices.DeleteFunc(targets, idle)
+}
+
+// Opened is a file that an editor shows: it is looked at like one that is named, but what lies among tests is left as a walk leaves
+// it. The name is relative to the current folder. False: the settings leave it out.
+func Opened(name string, settings *Resolver) (Target, bool) {
+	return Target{Path: name, Named: true, Test: IsTest(name)}, !settings.Excludes(name)
+}
+
+// onDisk is the name under which the process finds a file.
+func (r *Resolver) onDisk(name string) string {
+	if r != nil && r.Elsewhere {
+		return r.Absolute(name)
+	}
+	return name
 }
 
 // Excludes reports whether the settings leave out a file.
@@ -109,20 +123,21 @@ func (w *walker) problem(name string, err error) {
 
 // folder walks one folder. Above are the ignore files of the folders that it lies in, outermost first.
 func (w *walker) folder(shown, absolute string, above []patterns) {
-	entries, err := os.ReadDir(filepath.FromSlash(shown))
+	on := w.settings.onDisk
+	entries, err := os.ReadDir(filepath.FromSlash(on(shown)))
 	if err != nil {
 		w.problem(shown, err)
 		return
 	}
 	ignored := above
-	if own, ok := readIgnore(absolute, path.Join(shown, ".gitignore")); ok {
+	if own, ok := readIgnore(absolute, path.Join(on(shown), ".gitignore")); ok {
 		ignored = append(above[:len(above):len(above)], own)
 	}
 	for _, entry := range entries {
 		name, full := path.Join(shown, entry.Name()), path.Join(absolute, entry.Name())
 		folder, regular := entry.IsDir(), entry.Type().IsRegular()
 		if entry.Type()&fs.ModeSymlink != 0 {
-			info, err := os.Stat(filepath.FromSlash(name))
+			info, err := os.Stat(filepath.FromSlash(on(name)))
 			regular = err == nil && info.Mode().IsRegular()
 		}
 		switch {
@@ -131,7 +146,7 @@ func (w *walker) folder(shown, absolute string, above []patterns) {
 			if w.every || !w.settings.Excludes(full) {
 				w.folder(name, full, ignored)
 			}
-		case w.every || isWalked(kindOnDisk(name)) && !w.settings.Excludes(full):
+		case w.every || isWalked(kindOnDisk(on(name))) && !w.settings.Excludes(full):
 			if entry.Type()&fs.ModeSymlink != 0 {
 				w.links = append(w.links, full)
 			}

@@ -155,11 +155,57 @@ type Resolver struct {
 	Flags    Flags
 	Declare  func(lint.Declared) (*lint.Rule, error) // makes the rules of [[custom]]; nil: there are none
 
+	// Elsewhere says that Dir is not the current folder of the process: what is walked is looked up from Dir.
+	Elsewhere bool
+	// Lenient goes on with settings that have faults: in place of a file with one hold the settings that it had in Last, or
+	// else the defaults. Err is nil then, and Faults tells.
+	Lenient bool
+	Last    *Resolver
+
 	mu      sync.Mutex
 	folders map[string]*Settings
 	files   map[string]*Settings
 	faults  SettingsError
 	unknown map[string]string // names in flags that no rule has, unless a settings file declares it, and the message about each
+	places  []SettingsFault
+}
+
+// SettingsFault is something that is wrong with a settings file.
+type SettingsFault struct {
+	Path    string      // absolute
+	At      source.Span // in the text of the file; empty and at its start where no place is to blame
+	Message string
+}
+
+// Faults are what is wrong with the settings files met so far.
+func (r *Resolver) Faults() []SettingsFault {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.places)
+}
+
+// Uses reports whether a file of that absolute name was read for the settings, or would be if it were there.
+func (r *Resolver) Uses(name string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, read := r.files[name]
+	return read || IsSettingsFile(name)
+}
+
+// instead is what holds in place of a settings file with faults, where that is asked for.
+func (r *Resolver) instead(name string, faulty *Settings) *Settings {
+	if !r.Lenient {
+		return faulty
+	}
+	if r.Last != nil {
+		r.Last.mu.Lock()
+		last := r.Last.files[name]
+		r.Last.mu.Unlock()
+		if last != nil {
+			return last
+		}
+	}
+	return &Settings{Path: faulty.Path, Folder: faulty.Folder}
 }
 
 // Flags are the settings given on the command line; they win over the files.
@@ -193,6 +239,9 @@ func (r *Resolver) shown(name string) string {
 func (r *Resolver) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.Lenient {
+		return nil
+	}
 	faults := slices.Clone(r.faults)
 	for _, name := range sortedKeys(r.unknown) {
 		faults = append(faults, r.unknown[name])
@@ -280,7 +329,8 @@ func (r *Resolver) load(name string, inside []string) *Settings {
 	shown := r.shown(name)
 	fail := func(reason string) *Settings {
 		r.faults = append(r.faults, shown+": "+reason)
-		return &Settings{Path: shown, Folder: path.Dir(name)}
+		r.places = append(r.places, SettingsFault{Path: name, Message: reason})
+		return r.instead(name, &Settings{Path: shown, Folder: path.Dir(name)})
 	}
 	for _, outer := range inside {
 		if outer == name {
@@ -295,7 +345,8 @@ func (r *Resolver) load(name string, inside []string) *Settings {
 		file = &source.File{Path: file.Path, Kind: source.TOML, Text: file.Text, Segments: file.Segments, Raw: file.Raw}
 	}
 	tree := configs.ParseTOML(file)
-	read := settingsReader{resolver: r, file: file, shown: shown}
+	read := settingsReader{resolver: r, file: file, shown: shown, name: name}
+	sound := len(r.faults)
 	if path.Base(name) == "pyproject.toml" {
 		if tree.Root.Get("tool", "trainvet") == nil {
 			r.files[name] = nil // whatever is wrong with the rest is for others to say
@@ -328,6 +379,9 @@ func (r *Resolver) load(name string, inside []string) *Settings {
 	read.settings = settings
 	if len(tree.Errors) == 0 {
 		read.root(root)
+	}
+	if len(r.faults) > sound {
+		settings = r.instead(name, settings)
 	}
 	r.files[name] = settings
 	return settings

@@ -21,12 +21,15 @@ type settingsReader struct {
 	resolver *Resolver
 	file     *source.File
 	shown    string
+	name     string // of the file, absolute
 	settings *Settings
 }
 
 func (r *settingsReader) fail(at source.Place, format string, args ...any) {
 	position := r.file.Position(at.Span.Start)
-	r.resolver.faults = append(r.resolver.faults, fmt.Sprintf("%s:%d:%d: %s", r.shown, position.Line, position.Column, fmt.Sprintf(format, args...)))
+	message := fmt.Sprintf(format, args...)
+	r.resolver.faults = append(r.resolver.faults, fmt.Sprintf("%s:%d:%d: %s", r.shown, position.Line, position.Column, message))
+	r.resolver.places = append(r.resolver.places, SettingsFault{r.name, at.Span, message})
 }
 
 // keys reads a table of known keys.

@@ -289,7 +289,7 @@ func (s *Snapshot) mentioning(root, key string) []string {
 		}
 	}
 	for name, file := range s.overlay {
-		if file.Kind == source.Python && within(folder, name, deepest) && (calledNames(file.Text)[key] || importedNames(file.Text)[key]) {
+		if file.Kind == source.Python && within(folder, name, deepest) && s.store.traitsOf(file).keys()[key] {
 			files = append(files, name)
 		}
 	}
@@ -350,6 +350,15 @@ func indexCalls(s *Snapshot, root string) map[string][]string {
 		sort.Strings(files)
 	}
 	return index
+}
+
+// indexKeys are all keys of the index that a Python file has.
+func indexKeys(file *source.File) map[string]bool {
+	keys := calledNames(file.Text)
+	for key := range importedNames(file.Text) {
+		keys[key] = true
+	}
+	return keys
 }
 
 // calledNames are the identifiers that stand before an opening parenthesis, found by bytes alone.

@@ -120,7 +120,7 @@ func (s *Snapshot) naming(key, base string) []string {
 		}
 	}
 	for name, file := range s.overlay {
-		if mayName(name) && within(in.folder, name, in.depth) && slices.Contains(settingsNames(file.Text), base) {
+		if mayName(name) && within(in.folder, name, in.depth) && slices.Contains(s.store.traitsOf(file).names(), base) {
 			files = append(files, name)
 		}
 	}

@@ -120,6 +120,9 @@ func (s *Snapshot) With(files ...*source.File) *Snapshot {
 		overlay[name] = file
 	}
 	for _, file := range files {
+		if old := overlay[file.Path]; old != nil && old != file {
+			s.store.drop(old) // nobody will ask about it again, but who holds an older snapshot
+		}
 		overlay[file.Path] = file
 	}
 	return &Snapshot{fs: s.fs, overlay: overlay, store: s.store, facts: s.facts, known: s.known}
@@ -186,8 +189,9 @@ type store struct {
 	kinds   map[string]EntryKind
 	lists   map[string][]string
 	parsed  map[*source.File]*parsed
-	used    []*source.File // least recently used first
-	bytes   int            // text of the files whose trees are held
+	traits  map[*source.File]*traits
+	uses    int // of trees so far
+	bytes   int // text of the files whose trees are held
 	maximum int
 	indices map[string]*callIndex
 }
@@ -203,7 +207,7 @@ const TreeBudget = 8 << 20
 
 func newStore() *store {
 	return &store{files: map[string]*fileEntry{}, kinds: map[string]EntryKind{}, lists: map[string][]string{},
-		parsed: map[*source.File]*parsed{}, maximum: TreeBudget}
+		parsed: map[*source.File]*parsed{}, traits: map[*source.File]*traits{}, maximum: TreeBudget}
 }
 
 func (st *store) without(names []string) *store {
@@ -222,11 +226,27 @@ func (st *store) without(names []string) *store {
 	for file, entry := range st.parsed {
 		if !gone[file.Path] {
 			next.parsed[file] = entry
-			next.used = append(next.used, file)
 			next.bytes += len(file.Text)
 		}
 	}
+	for file, known := range st.traits {
+		if !gone[file.Path] {
+			next.traits[file] = known
+		}
+	}
+	next.uses = st.uses
 	return next
+}
+
+// drop forgets what was made of a file.
+func (st *store) drop(file *source.File) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	delete(st.traits, file)
+	if st.parsed[file] != nil {
+		delete(st.parsed, file)
+		st.bytes -= len(file.Text)
+	}
 }
 
 func (st *store) file(files FS, name string) (*source.File, error) {
@@ -295,7 +315,28 @@ type parsed struct {
 	trees  func() []*configs.Tree
 	script func() *configs.Script
 	pins   func() *pinned
+	used   int // the later, the higher
+}
+
+// traits are the little that is remembered of a file also when its trees are dropped.
+type traits struct {
 	prints func() prints
+	keys   func() map[string]bool // of the index of calls and imports
+	names  func() []string        // of settings files
+}
+
+func (st *store) traitsOf(file *source.File) *traits {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	known := st.traits[file]
+	if known == nil {
+		known = &traits{}
+		known.prints = sync.OnceValue(func() prints { return fingerprint(file) })
+		known.keys = sync.OnceValue(func() map[string]bool { return indexKeys(file) })
+		known.names = sync.OnceValue(func() []string { return settingsNames(file.Text) })
+		st.traits[file] = known
+	}
+	return known
 }
 
 // prints are the fingerprints of a file: of what it says (comments and blank lines left out), and of all its bytes, which
@@ -317,16 +358,20 @@ func (st *store) parse(file *source.File) *parsed {
 			return configs.ParseShell(file)
 		})
 		entry.pins = sync.OnceValue(func() *pinned { return pinsOf(file, entry) })
-		entry.prints = sync.OnceValue(func() prints { return fingerprint(file) })
 		st.parsed[file] = entry
-		st.used = append(st.used, file)
 		st.bytes += len(file.Text)
-		for st.bytes > st.maximum && len(st.used) > 1 {
-			oldest := st.used[0]
-			st.used = st.used[1:]
-			st.bytes -= len(oldest.Text)
-			delete(st.parsed, oldest)
+	}
+	st.uses++
+	entry.used = st.uses
+	for st.bytes > st.maximum && len(st.parsed) > 1 {
+		var oldest *source.File
+		for other, held := range st.parsed {
+			if oldest == nil || held.used < st.parsed[oldest].used {
+				oldest = other
+			}
 		}
+		st.bytes -= len(oldest.Text)
+		delete(st.parsed, oldest)
 	}
 	return entry
 }

@@ -76,7 +76,7 @@ func (s *Snapshot) print(kind ReadKind, name string) [16]byte {
 		if err != nil {
 			return digest("unreadable: " + err.Error())
 		}
-		prints := s.store.parse(file).prints()
+		prints := s.store.traitsOf(file).prints()
 		if kind == ReadFacts {
 			return prints.facts
 		}
