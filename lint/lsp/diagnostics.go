@@ -16,6 +16,7 @@ import (
 type published struct {
 	version int32
 	open    bool
+	shown   uri.URI
 	sum     [32]byte
 }
 
@@ -73,7 +74,7 @@ func (s *server) publish(ctx context.Context) {
 		}
 		for _, shown := range st.ShownBy(doc.Path) {
 			told[shown.URI] = true
-			s.tell(ctx, shown.URI, shown.Version, true, found[shown.URI])
+			s.tell(ctx, shown.URI, shown.Shown, shown.Version, true, found[shown.Shown])
 		}
 	}
 	if !s.newer(st) {
@@ -119,7 +120,7 @@ func (s *server) diagnose(ctx context.Context, st *session.State, absolute strin
 	if faults := st.Faults()[absolute]; len(faults) > 0 {
 		u, text := session.URIOf(absolute), st.TextAt(absolute)
 		if doc := st.Document(u); doc != nil {
-			u = doc.URI
+			u = doc.Shown
 		}
 		for _, fault := range faults {
 			found[u] = append(found[u], feature.Fault(text, st.Encoding, fault))
@@ -142,7 +143,7 @@ func (s *server) publishRest(ctx context.Context, st *session.State, told map[ur
 			list = append(list, feature.Fault(text, st.Encoding, fault))
 		}
 		told[u] = true
-		s.tell(ctx, u, 0, false, list)
+		s.tell(ctx, u, u, 0, false, list)
 	}
 	if s.caps.everything {
 		for _, p := range st.Projects() {
@@ -156,20 +157,20 @@ func (s *server) publishRest(ctx context.Context, st *session.State, told map[ur
 					return
 				}
 				told[u] = true
-				s.tell(ctx, u, 0, false, found[u])
+				s.tell(ctx, u, u, 0, false, found[u])
 			}
 		}
 	}
-	for u := range s.published {
+	for u, last := range s.published {
 		if !told[u] {
-			s.tell(ctx, u, 0, false, nil)
+			s.tell(ctx, u, last.shown, 0, false, nil)
 		}
 	}
 }
 
 // tell publishes the findings of a document where they are not what the client knows.
-func (s *server) tell(ctx context.Context, u uri.URI, version int32, open bool, list []protocol.Diagnostic) {
-	next := published{version, open, sum(list)}
+func (s *server) tell(ctx context.Context, u, shown uri.URI, version int32, open bool, list []protocol.Diagnostic) {
+	next := published{version, open, shown, sum(list)}
 	last, before := s.published[u]
 	if before && last == next || !before && !open && len(list) == 0 {
 		return
@@ -182,7 +183,7 @@ func (s *server) tell(ctx context.Context, u uri.URI, version int32, open bool, 
 	if list == nil {
 		list = []protocol.Diagnostic{}
 	}
-	params := &protocol.PublishDiagnosticsParams{URI: u, Diagnostics: list}
+	params := &protocol.PublishDiagnosticsParams{URI: shown, Diagnostics: list}
 	if open {
 		params.Version = protocol.NewOptional(version)
 	}
@@ -215,7 +216,7 @@ func (s *server) Diagnostic(ctx context.Context, params *protocol.DocumentDiagno
 	absolute, known := session.PathOf(u)
 	doc := st.Document(u)
 	if doc != nil {
-		absolute, u, known = doc.Path, doc.URI, true
+		absolute, u, known = doc.Path, doc.Shown, true
 	}
 	list := []protocol.Diagnostic{}
 	if known {
@@ -246,19 +247,19 @@ func (s *server) DiagnosticWorkspace(ctx context.Context, params *protocol.Works
 		previous[p.URI] = p.Value
 	}
 	report := &protocol.WorkspaceDiagnosticReport{Items: []protocol.WorkspaceDocumentDiagnosticReport{}}
-	add := func(u uri.URI, version *int32, list []protocol.Diagnostic) {
+	add := func(u, shown uri.URI, version *int32, list []protocol.Diagnostic) {
 		id := resultID(list)
 		last, had := previous[u]
 		delete(previous, u)
 		switch {
 		case had && last == id:
-			report.Items = append(report.Items, &protocol.WorkspaceUnchangedDocumentDiagnosticReport{URI: u, Version: version,
+			report.Items = append(report.Items, &protocol.WorkspaceUnchangedDocumentDiagnosticReport{URI: shown, Version: version,
 				UnchangedDocumentDiagnosticReport: protocol.UnchangedDocumentDiagnosticReport{Kind: string(protocol.DocumentDiagnosticReportKindUnchanged), ResultID: id}})
 		case had || len(list) > 0 || version != nil:
 			if list == nil {
 				list = []protocol.Diagnostic{}
 			}
-			report.Items = append(report.Items, &protocol.WorkspaceFullDocumentDiagnosticReport{URI: u, Version: version,
+			report.Items = append(report.Items, &protocol.WorkspaceFullDocumentDiagnosticReport{URI: shown, Version: version,
 				FullDocumentDiagnosticReport: protocol.FullDocumentDiagnosticReport{Kind: string(protocol.DocumentDiagnosticReportKindFull), ResultID: &id, Items: list}})
 		}
 	}
@@ -288,23 +289,23 @@ func (s *server) DiagnosticWorkspace(ctx context.Context, params *protocol.Works
 		}
 	}
 	for u := range previous { // gone, or left out now
-		add(u, nil, nil)
+		add(u, u, nil, nil)
 	}
 	return report, nil
 }
 
 // addFile adds the documents that show one file.
-func (s *server) addFile(ctx context.Context, st *session.State, absolute string, add func(uri.URI, *int32, []protocol.Diagnostic)) error {
+func (s *server) addFile(ctx context.Context, st *session.State, absolute string, add func(u, shown uri.URI, version *int32, list []protocol.Diagnostic)) error {
 	found, err := s.diagnose(ctx, st, absolute)
 	if err != nil {
 		return err
 	}
 	shown := st.ShownBy(absolute)
 	if len(shown) == 0 {
-		add(session.URIOf(absolute), nil, found[session.URIOf(absolute)])
+		add(session.URIOf(absolute), session.URIOf(absolute), nil, found[session.URIOf(absolute)])
 	}
 	for _, doc := range shown {
-		add(doc.URI, &doc.Version, found[doc.URI])
+		add(doc.URI, doc.Shown, &doc.Version, found[doc.Shown])
 	}
 	return nil
 }

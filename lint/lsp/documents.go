@@ -11,11 +11,47 @@ import (
 )
 
 // DidOpen takes in a document.
-func (s *server) DidOpen(_ context.Context, params *protocol.DidOpenTextDocumentParams) error {
+func (s *server) DidOpen(ctx context.Context, params *protocol.DidOpenTextDocumentParams) error {
 	d := params.TextDocument
-	s.session.Open(clone(d.URI), strings.Clone(string(d.LanguageID)), d.Version, strings.Clone(d.Text))
+	s.session.Open(clone(d.URI), spelled(ctx)(d.URI), strings.Clone(string(d.LanguageID)), d.Version, strings.Clone(d.Text))
 	s.check()
 	return nil
+}
+
+// rawKey is the key under which a context holds the parameters of a message that opens documents.
+type rawKey struct{}
+
+// spelled gives the URIs of documents that a message opens as the client wrote them: package protocol brings all into one form, but
+// clients may know documents by their own spelling alone.
+func spelled(ctx context.Context) func(uri.URI) uri.URI {
+	type item struct {
+		URI string `json:"uri"`
+	}
+	var message struct {
+		One    item   `json:"textDocument"`
+		Cells  []item `json:"cellTextDocuments"`
+		Change struct {
+			Cells struct {
+				Structure struct {
+					Opened []item `json:"didOpen"`
+				} `json:"structure"`
+			} `json:"cells"`
+		} `json:"change"`
+	}
+	written := map[uri.URI]uri.URI{}
+	if raw, ok := ctx.Value(rawKey{}).([]byte); ok && protocol.Unmarshal(raw, &message) == nil {
+		for _, one := range append(append(message.Cells, message.Change.Cells.Structure.Opened...), message.One) {
+			if canonical, err := uri.Parse(one.URI); err == nil {
+				written[canonical] = clone(uri.URI(one.URI))
+			}
+		}
+	}
+	return func(u uri.URI) uri.URI {
+		if shown, ok := written[u]; ok {
+			return shown
+		}
+		return clone(u)
+	}
 }
 
 // clone is a URI that keeps no message alive.
@@ -26,7 +62,6 @@ func (s *server) DidChange(_ context.Context, params *protocol.DidChangeTextDocu
 	d := params.TextDocument
 	if !s.session.Change(d.URI, d.Version, changes(params.ContentChanges)) {
 		s.logf("didChange: %s is not open", d.URI)
-		return nil
 	}
 	s.check()
 	return nil
@@ -56,9 +91,9 @@ func (s *server) DidClose(_ context.Context, params *protocol.DidCloseTextDocume
 }
 
 // DidOpenNotebookDocument takes in a notebook with its cells.
-func (s *server) DidOpenNotebookDocument(_ context.Context, params *protocol.DidOpenNotebookDocumentParams) error {
+func (s *server) DidOpenNotebookDocument(ctx context.Context, params *protocol.DidOpenNotebookDocumentParams) error {
 	n := params.NotebookDocument
-	s.session.OpenBook(clone(n.URI), n.Version, cells(n.Cells), cellTexts(params.CellTextDocuments))
+	s.session.OpenBook(clone(n.URI), n.Version, cells(n.Cells), cellTexts(ctx, params.CellTextDocuments))
 	s.check()
 	return nil
 }
@@ -71,21 +106,22 @@ func cells(list []protocol.NotebookCell) []session.Cell {
 	return made
 }
 
-func cellTexts(list []protocol.TextDocumentItem) []*session.Document {
+func cellTexts(ctx context.Context, list []protocol.TextDocumentItem) []*session.Document {
+	shown := spelled(ctx)
 	made := make([]*session.Document, len(list))
 	for i, d := range list {
-		made[i] = &session.Document{URI: clone(d.URI), Version: d.Version, Language: strings.Clone(string(d.LanguageID)), Text: session.NewText(strings.Clone(d.Text))}
+		made[i] = &session.Document{URI: clone(d.URI), Shown: shown(d.URI), Version: d.Version, Language: strings.Clone(string(d.LanguageID)), Text: session.NewText(strings.Clone(d.Text))}
 	}
 	return made
 }
 
 // DidChangeNotebookDocument edits a notebook.
-func (s *server) DidChangeNotebookDocument(_ context.Context, params *protocol.DidChangeNotebookDocumentParams) error {
+func (s *server) DidChangeNotebookDocument(ctx context.Context, params *protocol.DidChangeNotebookDocumentParams) error {
 	change := session.BookChange{Start: -1, Code: map[uri.URI]bool{}}
 	if c := params.Change.Cells; c != nil {
 		if list := c.Structure; list != nil {
 			change.Start, change.Delete = int(list.Array.Start), int(list.Array.DeleteCount)
-			change.Insert, change.Opened = cells(list.Array.Cells), cellTexts(list.DidOpen)
+			change.Insert, change.Opened = cells(list.Array.Cells), cellTexts(ctx, list.DidOpen)
 			for _, closed := range list.DidClose {
 				change.Closed = append(change.Closed, clone(closed.URI))
 			}
@@ -99,7 +135,6 @@ func (s *server) DidChangeNotebookDocument(_ context.Context, params *protocol.D
 	}
 	if !s.session.ChangeBook(params.NotebookDocument.URI, params.NotebookDocument.Version, change) {
 		s.logf("notebookDocument/didChange: %s is not open", params.NotebookDocument.URI)
-		return nil
 	}
 	s.check()
 	return nil

@@ -43,7 +43,7 @@ func Serve(ctx context.Context, in io.Reader, out, log io.Writer, options Option
 	})
 	s.conn = jsonrpc2.NewConn(jsonrpc2.NewStream(stdio{sifted, writer}), jsonrpc2.WithCodec(codec{}))
 	s.client = protocol.ClientDispatcher(s.conn)
-	s.conn.Go(ctx, s.guard(protocol.CancelHandler(s.handler())))
+	s.conn.Go(ctx, s.handler())
 	go s.checker(ctx)
 	select {
 	case <-s.done:
@@ -88,9 +88,9 @@ type server struct {
 	logMu sync.Mutex
 	log   io.Writer
 
-	work      tally                      // requests and checks that are not done
+	work      tally                 // requests and checks that are not done
 	published map[uri.URI]published // by the checker alone
-	scanned   sync.Map                   // roots of projects whose first check is done
+	scanned   sync.Map              // roots of projects whose first check is done
 }
 
 func (s *server) end() { s.once.Do(func() { close(s.done) }) }
@@ -102,23 +102,52 @@ func (s *server) logf(format string, args ...any) {
 	fmt.Fprintf(s.log, "trainvet: "+format+"\n", args...)
 }
 
-// handler answers messages. Notifications run in the goroutine of the reader, one after another; requests step aside as soon as they
-// hold the state of the session.
+// handler answers messages. Notifications run in the goroutine of the reader, one after another, and so do the requests that begin and
+// end a session; other requests step aside as soon as they hold the state of the session.
 func (s *server) handler() jsonrpc2.Handler {
 	handle := protocol.ServerHandler(s, jsonrpc2.MethodNotFoundHandler)
+	cancelled := protocol.CancelHandler(func(ctx context.Context, r *jsonrpc2.Request) (any, error) {
+		if !r.IsCall() {
+			return handle(ctx, r)
+		}
+		ctx = context.WithValue(ctx, stateKey{}, s.session.State())
+		s.work.start()
+		defer s.work.finish()
+		jsonrpc2.Async(ctx) // from here on the reader goes on
+		return s.recovered(ctx, r, handle)
+	})
 	return func(ctx context.Context, r *jsonrpc2.Request) (any, error) {
-		if err := s.admit(r); err != nil || (!r.IsCall() && s.now() != running) {
+		if err := s.admit(r); err != nil || !r.IsCall() && s.now() != running {
 			return nil, err
 		}
-		if r.IsCall() && r.Method() != protocol.MethodInitialize && r.Method() != protocol.MethodShutdown {
-			ctx = context.WithValue(ctx, stateKey{}, s.session.State())
-			s.work.start()
-			defer s.work.finish()
-			jsonrpc2.Async(ctx) // from here on the reader goes on
+		switch r.Method() {
+		case protocol.MethodInitialize, protocol.MethodShutdown:
+			// The connection takes their context back when they return, so nothing that outlives them may be made of it.
+			result, err := s.recovered(ctx, r, handle)
+			return result, wireError(ctx, err)
+		case protocol.MethodTextDocumentDidOpen, protocol.MethodNotebookDocumentDidOpen, protocol.MethodNotebookDocumentDidChange:
+			ctx = context.WithValue(ctx, rawKey{}, []byte(r.Params()))
 		}
-		result, err := handle(ctx, r)
-		return result, wireError(ctx, err)
+		result, err := s.recovered(ctx, r, cancelled)
+		if err = wireError(ctx, err); err != nil && !r.IsCall() { // nobody can be answered, and the connection must go on
+			if !errors.Is(err, jsonrpc2.ErrMethodNotFound) {
+				s.logf("%s: %v", r.Method(), err)
+			}
+			return nil, nil
+		}
+		return result, err
 	}
+}
+
+// recovered answers a panic, which must not end the connection.
+func (s *server) recovered(ctx context.Context, r *jsonrpc2.Request, handle jsonrpc2.Handler) (result any, err error) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			s.fault(r.Method(), reason)
+			err = jsonrpc2.Errorf(jsonrpc2.InternalError, "internal error: %v", reason)
+		}
+	}()
+	return handle(ctx, r)
 }
 
 // admit keeps the order of initialize, shutdown and exit.
@@ -170,26 +199,6 @@ func wireError(ctx context.Context, err error) error {
 		return jsonrpc2.Errorf(jsonrpc2.InvalidParams, "%v", err)
 	}
 	return err
-}
-
-// guard keeps one message from ending the connection: the error of a notification is logged, and a panic is answered.
-func (s *server) guard(handle jsonrpc2.Handler) jsonrpc2.Handler {
-	return func(ctx context.Context, r *jsonrpc2.Request) (result any, err error) {
-		call, method := r.IsCall(), r.Method()
-		defer func() {
-			if reason := recover(); reason != nil {
-				s.fault(method, reason)
-				err = jsonrpc2.Errorf(jsonrpc2.InternalError, "internal error: %v", reason)
-			}
-			if !call && err != nil {
-				if !errors.Is(err, jsonrpc2.ErrMethodNotFound) {
-					s.logf("%s: %v", method, err)
-				}
-				err = nil
-			}
-		}()
-		return handle(ctx, r)
-	}
 }
 
 // fault tells of a fault of our own.

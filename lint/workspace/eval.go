@@ -28,7 +28,8 @@ type evaluator struct {
 	checkpoints map[*pyscan.Module][]*Checkpoint
 	through     map[*pyscan.Scope]*passing
 	callers     map[*pyscan.Scope][]callSite
-	gradsOf     map[*syntax.Call]bool // calls whose result is being asked for gradients
+	calls       map[*pyscan.Module]map[string][]callSite // by name, without scopes
+	gradsOf     map[*syntax.Call]bool                    // calls whose result is being asked for gradients
 	located     map[importKey]string
 	holds       map[importKey]bool
 	cuts        int // how often a limit or a cycle cut something off

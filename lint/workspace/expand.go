@@ -181,7 +181,7 @@ func (v *View) Callers(function *pyscan.Scope) []callSite {
 			if m == nil {
 				continue
 			}
-			for _, site := range callsOf(m, name) {
+			for _, site := range v.callsOf(m, name) {
 				for _, callee := range Alternatives(v.Eval(site.scope, nil, site.call.Func)) {
 					if f := v.calledFunc(callee); f != nil && f.Scope == function {
 						list = append(list, site)
@@ -202,26 +202,43 @@ func (v *View) Callers(function *pyscan.Scope) []callSite {
 func (v *View) HasCallers(function *pyscan.Scope) bool { return len(v.Callers(function)) > 0 }
 
 // callsOf are the calls in a module whose callee ends in a name.
-func callsOf(m *pyscan.Module, name string) []callSite {
-	var list []callSite
+func (v *View) callsOf(m *pyscan.Module, name string) []callSite {
+	index := v.eval.calls[m]
+	if index == nil {
+		if entry := v.store.held(m.File); entry != nil && entry.module() == m {
+			index = entry.calls()
+		} else { // its tree was dropped, but this view holds it
+			index = callsByName(m)
+		}
+		if v.eval.calls == nil {
+			v.eval.calls = map[*pyscan.Module]map[string][]callSite{}
+		}
+		v.eval.calls[m] = index
+	}
+	sites := make([]callSite, len(index[name]))
+	for i, site := range index[name] {
+		sites[i] = callSite{pyscan.ScopeAt(m, site.call), site.call}
+	}
+	return sites
+}
+
+// callsByName are the calls in a module by the name in which their callee ends.
+func callsByName(m *pyscan.Module) map[string][]callSite {
+	calls := map[string][]callSite{}
 	for _, stmt := range m.Tree.Body {
 		syntax.Inspect(stmt, func(n syntax.Node) bool {
 			if call, ok := n.(*syntax.Call); ok {
 				switch f := call.Func.(type) {
 				case *syntax.Name:
-					if f.ID == name {
-						list = append(list, callSite{pyscan.ScopeAt(m, call), call})
-					}
+					calls[f.ID] = append(calls[f.ID], callSite{call: call})
 				case *syntax.Attribute:
-					if f.Attr == name {
-						list = append(list, callSite{pyscan.ScopeAt(m, call), call})
-					}
+					calls[f.Attr] = append(calls[f.Attr], callSite{call: call})
 				}
 			}
 			return true
 		})
 	}
-	return list
+	return calls
 }
 
 // maxProject bounds the Python files that are searched for callers.

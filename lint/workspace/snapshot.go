@@ -315,7 +315,8 @@ type parsed struct {
 	trees  func() []*configs.Tree
 	script func() *configs.Script
 	pins   func() *pinned
-	used   int // the later, the higher
+	calls  func() map[string][]callSite // of the module, without their scopes
+	used   int                          // the later, the higher
 }
 
 // traits are the little that is remembered of a file also when its trees are dropped.
@@ -350,6 +351,7 @@ func (st *store) parse(file *source.File) *parsed {
 	if entry == nil {
 		entry = &parsed{}
 		entry.module = sync.OnceValue(func() *pyscan.Module { return pyscan.New(syntax.Parse(file)) })
+		entry.calls = sync.OnceValue(func() map[string][]callSite { return callsByName(entry.module()) })
 		entry.trees = sync.OnceValue(func() []*configs.Tree { return parseTrees(file) })
 		entry.script = sync.OnceValue(func() *configs.Script {
 			if file.Kind == source.Dockerfile {
@@ -374,6 +376,13 @@ func (st *store) parse(file *source.File) *parsed {
 		delete(st.parsed, oldest)
 	}
 	return entry
+}
+
+// held is what was made of a file, where that was not dropped.
+func (st *store) held(file *source.File) *parsed {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.parsed[file]
 }
 
 func parseTrees(file *source.File) []*configs.Tree {

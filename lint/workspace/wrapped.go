@@ -41,7 +41,7 @@ func (v *View) WrappersAround(c *Checkpoint) []Wrapper {
 func (v *View) wrappersIn(m *pyscan.Module) []Wrapper {
 	var list []Wrapper
 	for _, name := range wrapperCalls {
-		for _, site := range callsOf(m, name) {
+		for _, site := range v.callsOf(m, name) {
 			value := v.Eval(site.scope, nil, site.call)
 			if seq, ok := value.(*pyscan.Sequence); ok && len(seq.Elements) > 0 { // deepspeed.initialize
 				value = seq.Elements[0]

@@ -60,7 +60,11 @@ func URIOf(name string) uri.URI {
 	if !strings.HasPrefix(name, "/") {
 		name = "/" + name
 	}
-	return uri.URI((&url.URL{Scheme: "file", Path: name}).String())
+	plain := (&url.URL{Scheme: "file", Path: name}).String()
+	if canonical, err := uri.Parse(plain); err == nil { // as those of messages are, so that both are found under one key
+		return canonical
+	}
+	return uri.URI(plain)
 }
 
 // below is name relative to a folder, and whether it lies in it. Both are clean and absolute.

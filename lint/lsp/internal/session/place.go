@@ -28,11 +28,11 @@ func (r *Reader) Location(file *source.File, span source.Span) protocol.Location
 	}
 	u := URIOf(absolute)
 	if doc := r.state.Document(u); doc != nil {
-		u = doc.URI
+		u = doc.Shown
 	} else {
 		for _, doc := range r.state.docs { // what is on no disk
 			if doc.Path == absolute && doc.Book == "" {
-				u = doc.URI
+				u = doc.Shown
 			}
 		}
 	}
@@ -91,7 +91,7 @@ func (r *Reader) inCell(book *Notebook, file *source.File, span source.Span) (pr
 		return protocol.Location{}, false
 	}
 	from, to := int(span.Start-start), int(min(max(span.End, span.Start), end)-start)
-	return protocol.Location{URI: doc.URI, Range: doc.Text.Range(from, to, r.state.Encoding)}, true
+	return protocol.Location{URI: doc.Shown, Range: doc.Text.Range(from, to, r.state.Encoding)}, true
 }
 
 // cellAt is the number of the cell that holds an offset, from 1, and where its text starts and ends in the text of the file.

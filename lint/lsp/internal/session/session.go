@@ -19,8 +19,9 @@ import (
 
 // Document is a text that an editor shows.
 type Document struct {
-	URI      uri.URI
-	Path     string // absolute; of what is on no disk, one that only stands for it
+	URI      uri.URI // its key
+	Shown    uri.URI // as the editor spells it, who may know it by that alone
+	Path     string  // absolute; of what is on no disk, one that only stands for it
 	Version  int32
 	Language string
 	Text     *Text
@@ -61,7 +62,8 @@ func (s *Session) State() *State {
 	return s.state
 }
 
-// update makes the next state. Change gets a copy whose maps and lists are its own.
+// update makes the next state. Change gets a copy whose maps and lists are its own. Who calls it must wake the checker, which drops what
+// it does for the state before.
 func (s *Session) update(change func(*State)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,9 +110,9 @@ func (st *State) addFolders(folders []string) {
 }
 
 // Open takes in a document. One that is open already is replaced.
-func (s *Session) Open(u uri.URI, language string, version int32, text string) {
+func (s *Session) Open(u, shown uri.URI, language string, version int32, text string) {
 	s.update(func(st *State) {
-		doc := &Document{URI: u, Path: pathFor(u, language, st), Version: version, Language: language, Text: NewText(text), edited: st.Number}
+		doc := &Document{URI: u, Shown: shown, Path: pathFor(u, language, st), Version: version, Language: language, Text: NewText(text), edited: st.Number}
 		st.docs[u] = doc
 		st.overlay(doc)
 	})
