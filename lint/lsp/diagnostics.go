@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"time"
 
 	"github.com/trainvet/trainvet/lint/lsp/internal/feature"
@@ -123,7 +124,10 @@ func (s *server) diagnose(ctx context.Context, st *session.State, absolute strin
 			u = doc.Shown
 		}
 		for _, fault := range faults {
-			found[u] = append(found[u], feature.Fault(text, st.Encoding, fault))
+			d := feature.Fault(text, st.Encoding, fault)
+			if !slices.ContainsFunc(found[u], func(other protocol.Diagnostic) bool { return other.Range == d.Range && other.Message == d.Message }) {
+				found[u] = append(found[u], d) // a syntax error is told as such already
+			}
 		}
 	}
 	return found, nil
