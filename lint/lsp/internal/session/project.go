@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/check"
 	"github.com/trainvet/trainvet/lint/source"
 	"github.com/trainvet/trainvet/lint/workspace"
@@ -18,7 +17,7 @@ import (
 type Project struct {
 	Root     string // absolute, with forward slashes
 	Loose    bool   // made for documents outside of all folders of the workspace
-	rules    []*lint.Rule
+	rules    ruleSet
 	snapshot *workspace.Snapshot
 	settings *check.Resolver
 	cache    *check.Cache
@@ -34,7 +33,7 @@ type walk struct {
 	targets []check.Target
 }
 
-func newProject(root string, rules []*lint.Rule) *Project {
+func newProject(root string, rules ruleSet) *Project {
 	p := &Project{Root: root, rules: rules, snapshot: workspace.NewSnapshot(rooted{root}), cache: check.NewCache(), walk: &walk{}}
 	p.settings = p.resolver(nil)
 	return p
@@ -43,7 +42,7 @@ func newProject(root string, rules []*lint.Rule) *Project {
 // resolver reads the settings of the project anew. The last ones hold in place of what is faulty.
 func (p *Project) resolver(last *check.Resolver) *check.Resolver {
 	files := workspace.NewSnapshot(workspace.Disk{}).With(slices.Collect(maps.Values(p.overlay))...)
-	r := &check.Resolver{Snapshot: files, Dir: p.Root, Rules: p.rules, Elsewhere: true, Lenient: true, Last: last}
+	r := &check.Resolver{Snapshot: files, Dir: p.Root, Rules: p.rules.all, Declare: p.rules.declare, Elsewhere: true, Lenient: true, Last: last}
 	r.For(p.Root)
 	if last != nil {
 		last.Last = nil // one is enough; what it took over it has
@@ -185,7 +184,7 @@ func (p *Project) Targets() []check.Target {
 
 // Options are those of a check of this project.
 func (p *Project) Options() check.Options {
-	return check.Options{Rules: p.rules, Settings: p.settings, Cache: p.cache, Jobs: 1}
+	return check.Options{Rules: p.rules.all, Settings: p.settings, Cache: p.cache, Jobs: 1}
 }
 
 // Check gives the findings in one file; the error is that of the context, or of a baseline.

@@ -38,7 +38,7 @@ type State struct {
 	Encoding Encoding
 	Number   int // of the states so far
 
-	rules    []*lint.Rule
+	rules    ruleSet
 	docs     map[uri.URI]*Document
 	books    map[uri.URI]*Notebook
 	projects []*Project // the folders of the workspace, then those made for other documents
@@ -51,8 +51,14 @@ type Session struct {
 }
 
 // New is a session without folders and documents.
-func New(rules []*lint.Rule) *Session {
-	return &Session{state: &State{rules: rules}}
+func New(rules []*lint.Rule, declare func(lint.Declared) (*lint.Rule, error)) *Session {
+	return &Session{state: &State{rules: ruleSet{rules, declare}}}
+}
+
+// ruleSet are the rules, and how those of the settings are made.
+type ruleSet struct {
+	all     []*lint.Rule
+	declare func(lint.Declared) (*lint.Rule, error)
 }
 
 // State is the newest state.
