@@ -330,3 +330,15 @@ func (d *Dialect) Spelled(tree *configs.Tree, key string) string {
 	}
 	return key
 }
+
+// Fields are the dotted names of the values of the plan that a key sets, by its dotted path; of what the table of the dialect does not say
+// nothing is known.
+func (d *Dialect) Fields(path string) []string {
+	var fields []string
+	for i := range d.table {
+		if slices.Contains(d.table[i].keys, path) {
+			fields = append(fields, d.table[i].field)
+		}
+	}
+	return fields
+}

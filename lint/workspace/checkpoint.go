@@ -454,7 +454,7 @@ func (v *View) enabledOn(model pyscan.Value) []*Checkpoint {
 		}
 		return false
 	}
-	for _, site := range callsOf(m, "gradient_checkpointing_disable") {
+	for _, site := range v.callsOf(m, "gradient_checkpointing_disable") {
 		if on(site.scope, site.call) {
 			return nil
 		}
