@@ -44,6 +44,7 @@ type job struct {
 	data, shard, tensor, pipeline, context float64
 	expert, expertTensor                   float64 // ranks over which experts, and the matrices of one, are divided
 	virtualPipeline, microBatches          float64
+	nodeRanks                              float64 // devices of a node
 	sequenceParallel                       bool
 	tokens                                 float64 // of one micro-batch on one rank
 	stageLayers                            float64 // layers on one stage
@@ -245,6 +246,7 @@ func (j *job) adverse() *job {
 
 // choices takes over the settings that have a common default.
 func (j *job) choices(p *plan.Plan) {
+	j.nodeRanks = float64(max(p.Parallel.DevicesPerNode.Or(usualNode), 1))
 	j.sequenceParallel = p.Parallel.SequenceParallel.Or(false)
 	j.optimizer = p.Optimizer.Type.Or(plan.AdamW)
 	j.kernel = p.Optimizer.Kernel.Or(plan.Foreach)
@@ -286,6 +288,11 @@ func (j *job) setModel(m *catalog.ModelSpec) {
 	j.hidden, j.layers, j.heads = float64(m.Hidden), float64(m.Layers+m.DecoderLayers), float64(m.Heads)
 	j.ffn, j.vocab, j.headDim = float64(m.FFN), float64(m.Vocab), float64(m.HeadDim)
 	j.queryDim, j.kvDim = float64(m.QueryDim()), float64(m.KVDim())
+	j.resize()
+}
+
+// resize sets what follows from batch, layout, precision and optimizer.
+func (j *job) resize() {
 	j.tokens = j.seq * j.micro / j.context
 	j.stageLayers = j.layers / j.pipeline
 	j.element = 2

@@ -9,7 +9,7 @@ import (
 	"github.com/trainvet/trainvet/configs/plan"
 )
 
-// Option is a set of changes that lowers the peak and keeps the global batch.
+// Option is a set of changes that keeps the global batch, and what the run is with them.
 type Option struct {
 	Changes    []Change
 	PeakBytes  int64 // allocated
@@ -17,6 +17,9 @@ type Option struct {
 	Fits       bool
 	Verdict    Verdict
 	Throughput float64 // kept of today's, an estimate: 1 is unchanged
+	Numerics   bool    // the changes touch what is computed, not only how
+	Usage      *Usage
+	Cost       Cost
 }
 
 // Change is one value of the plan that is set anew, by its dotted name.
@@ -27,13 +30,18 @@ type Change struct {
 
 func (c Change) String() string { return fmt.Sprintf("%s %s -> %s", c.Name, c.From, c.To) }
 
-// maxOptions bounds the answer.
-const maxOptions = 8
+// maxOptions bounds the answer, and maxFaster that about a device with room to spare.
+const (
+	maxOptions = 8
+	maxFaster  = 3
+)
 
 // Options searches for changes that make a plan fit the device, in the order of throughput kept: smaller micro-batches with
-// more accumulation, activation checkpointing, a higher sharding stage, offloaded optimizer states, smaller buckets, a fused
-// loss. An option holds no change that it can do without. It is empty where the plan fits as it is, or cannot be estimated;
-// where nothing fits, the options are those with the lowest peak. The device given counts, not the one that the plan names.
+// more accumulation, activation checkpointing, a higher sharding stage, offloaded states, tensor and pipeline parallelism of a degree
+// that divides model and ranks, sequence parallelism, smaller buckets, a fused loss, and last what changes the numbers: optimizer
+// states in 8 bits, weights in 16. An option holds no change that it can do without. It is empty where the plan fits as it is, or
+// cannot be estimated; where nothing fits, the option is the one with the lowest peak. The device given counts, not the one that the
+// plan names.
 func Options(p *plan.Plan, device *catalog.DeviceSpec) []Option {
 	today, _, err := newJob(p)
 	if err != nil || today == nil || device == nil {
@@ -43,257 +51,81 @@ func Options(p *plan.Plan, device *catalog.DeviceSpec) []Option {
 	if Fit(today.estimate(), device) == Fits {
 		return nil
 	}
-	found := today.search(device)
-	fitting := slices.DeleteFunc(slices.Clone(found), func(c candidate) bool { return !c.option.Fits })
+	s := search{today: today, plan: p, device: device, perToken: today.secondsPerToken()}
+	found := s.run(s.axes())
+	fitting := slices.DeleteFunc(slices.Clone(found), func(c candidate) bool { return !c.fits })
 	if len(fitting) == 0 {
-		slices.SortStableFunc(found, func(a, b candidate) int { return cmp.Compare(a.option.PeakBytes, b.option.PeakBytes) })
-		return options(found[:min(len(found), 1)])
+		slices.SortStableFunc(found, func(a, b candidate) int { return cmp.Compare(a.peak, b.peak) })
+		return s.options(found[:min(len(found), 1)])
 	}
-	fitting = minimal(fitting)
-	slices.SortStableFunc(fitting, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(b.option.Throughput, a.option.Throughput), cmp.Compare(a.changed(), b.changed()),
-			cmp.Compare(a.option.NeedsBytes, b.option.NeedsBytes))
-	})
-	return options(fitting[:min(len(fitting), maxOptions)])
+	slices.SortStableFunc(fitting, cheaper)
+	return s.options(minimal(fitting, maxOptions))
 }
 
-func options(found []candidate) []Option {
+// fullEnough is the share of the device above which there is little room to go faster.
+const fullEnough = 0.60
+
+// Faster searches for changes that use the room of a device that a plan leaves empty: larger micro-batches with less accumulation,
+// less recomputation, states on the device instead of the host. It is empty where the device is full enough, or nothing is faster.
+func Faster(p *plan.Plan, device *catalog.DeviceSpec) []Option {
+	today, _, err := newJob(p)
+	if err != nil || today == nil || device == nil {
+		return nil
+	}
+	today.device = device
+	u := today.estimate()
+	if Fit(u, device) != Fits || fullness(u, device) >= fullEnough {
+		return nil
+	}
+	s := search{today: today, plan: p, device: device, perToken: today.secondsPerToken(), up: true}
+	found := s.run([]axis{s.lessCheckpointing(), s.lessOffload()})
+	found = slices.DeleteFunc(found, func(c candidate) bool { return !c.fits || c.tight || c.throughput < 1.005 })
+	slices.SortStableFunc(found, cheaper)
+	return s.options(minimal(found, maxFaster))
+}
+
+// cheaper orders candidates: what keeps more throughput first, what changes the numbers last.
+func cheaper(a, b candidate) int {
+	numbers := func(c candidate) int {
+		if c.numerics {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(cmp.Compare(numbers(a), numbers(b)), -cmp.Compare(rounded(a.throughput), rounded(b.throughput)), cmp.Compare(len(a.taken), len(b.taken)),
+		-cmp.Compare(a.throughput, b.throughput), cmp.Compare(a.needs, b.needs))
+}
+
+// rounded keeps differences that the cost model cannot tell out of the order.
+func rounded(throughput float64) int { return int(throughput*200 + 0.5) }
+
+// options makes whole options of candidates.
+func (s *search) options(found []candidate) []Option {
 	all := make([]Option, len(found))
 	for i, c := range found {
-		all[i] = c.option
+		j := s.apply(c.taken)
+		changes := j.changes
+		if c.micro != j.job.micro {
+			changes = merged(append(changes, s.microChanges(&j.job, c.micro)...))
+			j.job.setMicro(c.micro)
+		}
+		j.job.resize()
+		u := j.job.estimate()
+		all[i] = Option{Changes: changes, PeakBytes: u.Peak.Bytes, NeedsBytes: u.Needed.Bytes, Fits: u.Needed.Bytes <= s.device.UsableBytes, Verdict: Fit(u, s.device),
+			Throughput: j.job.keeps(s.perToken), Numerics: c.numerics, Usage: u, Cost: j.job.cost()}
 	}
 	return all
 }
 
-// axis is one kind of change with its settings; setting 0 leaves today's.
-type axis struct{ settings []setting }
-
-type setting struct {
-	apply   func(*job)
-	changes []Change
-}
-
-// candidate is one setting of each axis, with what it gives.
-type candidate struct {
-	at     []int
-	option Option
-}
-
-func (c candidate) changed() int {
-	n := 0
-	for _, i := range c.at {
-		if i > 0 {
-			n++
+// merged makes one of several changes to a value.
+func merged(changes []Change) []Change {
+	var all []Change
+	for _, c := range changes {
+		if i := slices.IndexFunc(all, func(other Change) bool { return other.Name == c.Name }); i >= 0 {
+			all[i].To = c.To
+		} else {
+			all = append(all, c)
 		}
 	}
-	return n
-}
-
-// microAxisIndex is the axis whose settings go further away from today's one by one.
-const microAxisIndex = 0
-
-// search tries every combination of settings.
-func (j *job) search(device *catalog.DeviceSpec) []candidate {
-	axes := []axis{j.microAxis(), j.checkpointingAxis(), j.shardingAxis(), j.offloadAxis(), j.bucketAxis(), j.lossAxis(), j.syncAxis()}
-	var found []candidate
-	at := make([]int, len(axes))
-	for {
-		changed := *j
-		var changes []Change
-		for i, a := range axes {
-			if at[i] > 0 {
-				s := a.settings[at[i]-1]
-				s.apply(&changed)
-				changes = append(changes, s.changes...)
-			}
-		}
-		if len(changes) > 0 {
-			changed.setModel(changed.model)
-			u := changed.estimate()
-			found = append(found, candidate{slices.Clone(at), Option{
-				Changes: changes, PeakBytes: u.Peak.Bytes, NeedsBytes: u.Needed.Bytes,
-				Fits: u.Needed.Bytes <= device.UsableBytes, Verdict: Fit(u, device), Throughput: changed.throughput(j),
-			}})
-		}
-		next := 0
-		for ; next < len(axes); next++ {
-			if at[next]++; at[next] <= len(axes[next].settings) {
-				break
-			}
-			at[next] = 0
-		}
-		if next == len(axes) {
-			return found
-		}
-	}
-}
-
-// minimal drops each candidate that holds a change it can do without: another one goes less far on every axis, fits as well
-// and keeps as much throughput.
-func minimal(found []candidate) []candidate {
-	better := func(a, b candidate) bool {
-		closer := false
-		for i := range a.at {
-			if a.at[i] == b.at[i] {
-				continue
-			}
-			if a.at[i] != 0 && (i != microAxisIndex || a.at[i] > b.at[i]) {
-				return false
-			}
-			closer = true
-		}
-		return closer && a.option.Throughput >= b.option.Throughput && (a.option.Verdict == Fits || b.option.Verdict != Fits)
-	}
-	return slices.DeleteFunc(slices.Clone(found), func(b candidate) bool {
-		return slices.ContainsFunc(found, func(a candidate) bool { return better(a, b) })
-	})
-}
-
-// Bounds of the search over micro-batches.
-const (
-	maxMicro         = 1024 // sequences
-	maxMicroSettings = 12
-)
-
-// microAxis trades micro-batch for accumulation at the same global batch, from the largest micro-batch down.
-func (j *job) microAxis() axis {
-	var a axis
-	steps := int64(j.accumulation)
-	if j.pipeline > 1 {
-		steps = int64(j.microBatches)
-	}
-	micro := int64(j.micro)
-	name := "batch.accumulation"
-	if j.pipeline > 1 {
-		name = "parallel.pipeline_micro_batches"
-	}
-	for m := min(micro-1, maxMicro); m >= 1 && len(a.settings) < maxMicroSettings; m-- {
-		if micro*steps%m != 0 {
-			continue
-		}
-		more := micro * steps / m
-		a.settings = append(a.settings, setting{
-			apply: func(c *job) {
-				c.micro = float64(m)
-				c.microBatches = float64(more)
-				if c.pipeline <= 1 || c.accumulation > 1 {
-					c.accumulation = float64(more)
-				}
-			},
-			changes: []Change{{"batch.micro", fmt.Sprint(micro), fmt.Sprint(m)}, {name, fmt.Sprint(steps), fmt.Sprint(more)}},
-		})
-	}
-	return a
-}
-
-// checkpointingAxis offers the kinds that the stack has and that recompute more than today's.
-func (j *job) checkpointingAxis() axis {
-	kinds := []plan.Checkpointing{plan.Half, plan.Full}
-	switch {
-	case j.stack == plan.Torchtitan:
-		kinds = []plan.Checkpointing{plan.SelectiveOp, plan.Full}
-	case j.stack == plan.Megatron && j.attention == plan.Eager:
-		kinds = []plan.Checkpointing{plan.SelectiveAttention, plan.Full}
-	case j.stack == plan.Megatron:
-		kinds = []plan.Checkpointing{plan.Full}
-	}
-	var a axis
-	for _, kind := range kinds {
-		changed := *j
-		changed.checkpointing = kind
-		if changed.recomputed() > j.recomputed() || j.checkpointing == plan.EveryN && j.every > 1 && kind == plan.Full {
-			a.settings = append(a.settings, setting{
-				apply:   func(c *job) { c.checkpointing = kind },
-				changes: []Change{{"checkpointing.kind", string(j.checkpointing), string(kind)}},
-			})
-		}
-	}
-	return a
-}
-
-// shardingAxis offers the higher stages of what shards today, or FSDP where nothing does.
-func (j *job) shardingAxis() axis {
-	var a axis
-	offer := func(precision plan.Precision, kinds ...plan.Sharding) {
-		for _, kind := range kinds {
-			changes := []Change{{"sharding", string(j.sharding), string(kind)}}
-			if precision != j.precision {
-				changes = append(changes, Change{"precision", string(j.precision), string(precision)})
-			}
-			a.settings = append(a.settings, setting{func(c *job) { c.sharding, c.precision = kind, precision }, changes})
-		}
-	}
-	if j.shard <= 1 {
-		return a
-	}
-	switch {
-	case j.sharding == plan.ZeRO1 && j.precision == plan.DeepSpeedMixed:
-		offer(j.precision, plan.ZeRO2, plan.ZeRO3)
-	case j.sharding == plan.ZeRO2:
-		offer(j.precision, plan.ZeRO3)
-	case j.sharding != plan.NoSharding && j.sharding != plan.DDP:
-	case j.precision == plan.DeepSpeedMixed:
-		offer(j.precision, plan.ZeRO1, plan.ZeRO2, plan.ZeRO3)
-	case j.precision == plan.MegatronMixed:
-		offer(j.precision, plan.MegatronDist)
-	case j.precision == plan.Autocast:
-		offer(plan.FSDPMixed, plan.FSDP2)
-	case j.precision == plan.FP32, j.precision == plan.Pure16:
-		offer(j.precision, plan.FSDP2)
-	}
-	return a
-}
-
-// offloadAxis offers optimizer states in host memory, which DeepSpeed has built in.
-func (j *job) offloadAxis() axis {
-	if !j.sharding.ZeRO() || j.offloadOptimizer != plan.NoOffload || j.precision == plan.DeepSpeedBF16Optimizer {
-		return axis{}
-	}
-	return axis{settings: []setting{{
-		apply:   func(c *job) { c.offloadOptimizer = plan.CPU },
-		changes: []Change{{"offload.optimizer", string(plan.NoOffload), string(plan.CPU)}},
-	}}}
-}
-
-// smallBucket is a reduce bucket that still fills the links, elements.
-const smallBucket = 5e7
-
-// bucketAxis offers a smaller reduce bucket, which costs gigabytes on small devices.
-func (j *job) bucketAxis() axis {
-	size := float64(j.buckets.Reduce.Or(defaultBucket))
-	if !j.sharding.ZeRO() || size < 4*smallBucket || j.buckets.Auto.Or(false) {
-		return axis{}
-	}
-	return axis{settings: []setting{{
-		apply:   func(c *job) { c.buckets.Reduce = plan.Written(int64(smallBucket)) },
-		changes: []Change{{"buckets.reduce", fmt.Sprint(int64(size)), fmt.Sprint(int64(smallBucket))}},
-	}}}
-}
-
-// lossAxis offers head and cross-entropy in one kernel, where the stack can take one.
-func (j *job) lossAxis() axis {
-	switch j.loss {
-	case plan.FusedLinear, plan.NoLogits, plan.VocabParallel:
-		return axis{}
-	}
-	if j.stack == plan.Megatron || j.model.Encoder() {
-		return axis{}
-	}
-	return axis{settings: []setting{{
-		apply: func(c *job) {
-			c.loss, c.open = plan.FusedLinear, slices.DeleteFunc(slices.Clone(c.open), func(s string) bool { return s == MissingLoss })
-		},
-		changes: []Change{{"loss_kernel", string(j.loss), string(plan.FusedLinear)}},
-	}}}
-}
-
-// syncAxis offers to reduce gradients after each micro-batch, so that they stay sharded under accumulation.
-func (j *job) syncAxis() axis {
-	if !j.sharding.FSDP() || !j.fsdp.NoSync.Or(false) {
-		return axis{}
-	}
-	return axis{settings: []setting{{
-		apply:   func(c *job) { c.fsdp.NoSync = plan.Written(false) },
-		changes: []Change{{"fsdp.no_sync", "true", "false"}},
-	}}}
+	return slices.DeleteFunc(all, func(c Change) bool { return c.From == c.To })
 }
