@@ -2,12 +2,14 @@ package main
 
 import (
 	"fmt"
-	"io"
+	"math"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/trainvet/trainvet/configs/catalog"
 	"github.com/trainvet/trainvet/configs/memory"
+	"github.com/trainvet/trainvet/configs/plan"
 	"github.com/trainvet/trainvet/lint/output"
 	"github.com/trainvet/trainvet/lint/workspace"
 )
@@ -15,16 +17,27 @@ import (
 // fit prints the memory of each run. It cannot be told whether a run fits when facts are missing that decide; a run for which no
 // device is named anywhere was asked for its memory only.
 func (a *app) fit() *cobra.Command {
-	var format string
+	var format, tokens string
 	var facts factFlags
 	command := &cobra.Command{
 		Use:   "fit [flags] CONFIG...",
 		Short: "Memory per rank of runs, whether they fit, and what would make them fit",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, files []string) error {
-			p, err := a.openAs(format, files, &facts)
-			if p == nil {
+			if format != "text" && format != "json" && format != "html" {
+				return usagef("--format must be text, json or html, not %q", format)
+			}
+			length, err := parseTokens(tokens)
+			if err != nil {
 				return err
+			}
+			given, err := facts.plan()
+			if err != nil {
+				return err
+			}
+			p := a.open(files, given)
+			if p == nil {
+				return nil
 			}
 			answers := []fitAnswer{}
 			for _, file := range p.files {
@@ -33,10 +46,13 @@ func (a *app) fit() *cobra.Command {
 				}
 			}
 			for _, run := range p.runs() {
-				answers = append(answers, a.answer(p, run))
+				answers = append(answers, a.answer(p, run, length))
 			}
-			if format == "json" {
+			switch format {
+			case "json":
 				return output.WriteObject(a.stdout, fitAnswers{1, answers})
+			case "html":
+				return writeFitPage(a.stdout, answers)
 			}
 			for i, answer := range answers {
 				if i > 0 {
@@ -47,7 +63,8 @@ func (a *app) fit() *cobra.Command {
 			return nil
 		},
 	}
-	command.Flags().StringVar(&format, "format", "text", "text or json")
+	command.Flags().StringVar(&format, "format", "text", "text, json or html: one page without any other file")
+	command.Flags().StringVar(&tokens, "tokens", "", "length of the training in tokens (15B, 1T): adds FLOPs and days")
 	facts.add(command.Flags())
 	return command
 }
@@ -72,7 +89,13 @@ type fitAnswer struct {
 	Phases        map[string]int64     `json:"phases"`
 	Parts         *fitParts            `json:"parts"`
 	Assumed       []string             `json:"assumed"`
+	Fullness      float64              `json:"fullness,omitempty"` // share of the device that the run needs
+	Cost          *fitCost             `json:"cost"`
 	Options       []fitOption          `json:"options"`
+	Faster        []fitOption          `json:"faster"` // where much of the device is empty
+
+	phases []memory.Phase
+	needs  int64
 }
 
 type (
@@ -93,23 +116,61 @@ type (
 		Communication int64 `json:"communication"`
 	}
 	fitOption struct {
-		Changes    []fitChange `json:"changes"`
-		PeakBytes  int64       `json:"peak_bytes"`
-		Fits       bool        `json:"fits"`
-		Throughput float64     `json:"throughput"`
+		Changes         []fitChange    `json:"changes"`
+		PeakBytes       int64          `json:"peak_bytes"`
+		NeedsBytes      int64          `json:"needs_bytes"` // what the device must have
+		Fits            bool           `json:"fits"`
+		Verdict         memory.Verdict `json:"verdict"`
+		Throughput      float64        `json:"throughput"`       // kept of today's, an estimate
+		Numerics        bool           `json:"changes_numerics"` // touches what is computed, not only how
+		ActivationBytes int64          `json:"activation_bytes"` // logits included, at the peak
+		StateBytes      int64          `json:"state_bytes"`      // weights, gradients, optimizer
+		Phase           string         `json:"phase"`
+		Cost            fitCost        `json:"cost"`
 	}
 	fitChange struct {
-		Name string `json:"name"`
-		From string `json:"from"`
-		To   string `json:"to"`
+		Name  string      `json:"name"`
+		From  string      `json:"from"`
+		To    string      `json:"to"`
+		Path  string      `json:"path"` // of the file to change; "" where no file of the run has a key for it
+		Line  int         `json:"line"` // 0: the key is to be added
+		Write []fitAssign `json:"write"`
+		was   string      // From in the words of the file
+	}
+	// fitAssign is a key of that file, as a dotted path, and what to write there.
+	fitAssign struct {
+		Key   string `json:"key"`
+		Value string `json:"value"`
+	}
+	// fitCost is what an optimizer step costs. Rates are estimates; 0: not known.
+	fitCost struct {
+		Estimate        bool         `json:"estimate"`
+		FLOPsPerToken   float64      `json:"flops_per_token"`
+		TokensPerStep   float64      `json:"tokens_per_step"`
+		Recomputed      float64      `json:"recomputed"`
+		Bubble          float64      `json:"pipeline_bubble"`
+		BytesPerStep    int64        `json:"bytes_per_step"` // sent by a rank
+		Communications  []fitTraffic `json:"communications"`
+		TokensPerSecond float64      `json:"tokens_per_second"`
+		MFU             float64      `json:"mfu"`
+		Train           *fitTrain    `json:"train,omitempty"`
+	}
+	fitTraffic struct {
+		Name  string `json:"name"`
+		Bytes int64  `json:"bytes"`
+	}
+	fitTrain struct {
+		Tokens float64 `json:"tokens"`
+		FLOPs  float64 `json:"flops"`
+		Days   float64 `json:"days"`
 	}
 )
 
 // answer asks about one run, and lets the exit code say what it is.
-func (a *app) answer(p *project, run *workspace.Run) fitAnswer {
+func (a *app) answer(p *project, run *workspace.Run, tokens float64) fitAnswer {
 	report, err := run.Memory()
 	answer := fitAnswer{Path: run.Name, Plan: p.values(&run.Plan, false), Verdict: report.Verdict, Missing: []string{}, Phases: map[string]int64{}, Assumed: []string{},
-		Options: []fitOption{}, AtLeastBytes: report.AtLeast}
+		Options: []fitOption{}, Faster: []fitOption{}, AtLeastBytes: report.AtLeast}
 	answer.Missing = append(answer.Missing, report.Missing...)
 	if err != nil {
 		a.trouble("%s: %s", output.Escape(run.Name), output.Escape(err.Error()))
@@ -124,12 +185,19 @@ func (a *app) answer(p *project, run *workspace.Run) fitAnswer {
 		for _, phase := range u.Phases {
 			answer.Phases[phase.Name] = phase.Bytes
 		}
+		answer.phases, answer.needs = u.Phases, u.Needed.Bytes
+		if device != nil {
+			answer.Fullness = math.Round(1000*float64(u.Needed.Bytes)/float64(device.UsableBytes)) / 1000
+		}
+		if cost, ok := memory.Price(&run.Plan); ok {
+			priced := costOf(&cost, tokens)
+			answer.Cost = &priced
+		}
 		for _, option := range memory.Options(&run.Plan, device) {
-			next := fitOption{[]fitChange{}, option.PeakBytes, option.Fits, option.Throughput}
-			for _, change := range option.Changes {
-				next.Changes = append(next.Changes, fitChange{change.Name, change.From, change.To})
-			}
-			answer.Options = append(answer.Options, next)
+			answer.Options = append(answer.Options, p.option(run, option, tokens))
+		}
+		for _, option := range memory.Faster(&run.Plan, device) {
+			answer.Faster = append(answer.Faster, p.option(run, option, tokens))
 		}
 	}
 	switch {
@@ -155,66 +223,93 @@ func (f *fitAnswer) device(run *workspace.Run) *catalog.DeviceSpec {
 	return device
 }
 
-func (f *fitAnswer) print(out io.Writer, paint output.Paint) {
-	verdict := string(f.Verdict)
-	switch f.Verdict {
-	case memory.Fits:
-		verdict = paint.Added(verdict)
-	case memory.Overflows:
-		verdict = paint.Removed(verdict)
-	}
-	fmt.Fprintf(out, "%s: %s\n", paint.Bold(output.Escape(f.Path)), verdict)
-	if f.Device != nil {
-		fmt.Fprintf(out, "  on %s with %s usable", output.Escape(f.Device.Name), gib(f.Device.UsableBytes))
-		if f.Device.Assumption != "" {
-			fmt.Fprintf(out, " (%s)", output.Escape(f.Device.Assumption))
+// option is a way of changing a run, in the words of its own files.
+func (p *project) option(run *workspace.Run, o memory.Option, tokens float64) fitOption {
+	next := fitOption{Changes: []fitChange{}, PeakBytes: o.PeakBytes, NeedsBytes: o.NeedsBytes, Fits: o.Fits, Verdict: o.Verdict, Throughput: o.Throughput,
+		Numerics: o.Numerics, ActivationBytes: o.Usage.Parts.Activations + o.Usage.Parts.Logits, StateBytes: states(o.Usage.Parts), Phase: o.Usage.Phase,
+		Cost: costOf(&o.Cost, tokens)}
+	for _, change := range o.Changes {
+		if change.Name == "batch.accumulation" && run.Plan.Batch.Accumulation.How() == plan.IsDerived && run.Plan.Batch.Global.How() == plan.IsWritten {
+			continue // follows from the global batch that is written
 		}
-		fmt.Fprintln(out)
-	}
-	if len(f.Missing) > 0 {
-		fmt.Fprintf(out, "  not known: %s\n", strings.Join(f.Missing, ", "))
-	}
-	if f.Peak == nil {
-		if f.AtLeastBytes > 0 {
-			fmt.Fprintf(out, "  needs at least %s per rank, whatever these are\n", gib(f.AtLeastBytes))
+		if change.Name == "parallel.data" && run.Plan.Parallel.Data.How() == plan.IsDerived {
+			continue
 		}
-		return
+		next.Changes = append(next.Changes, p.change(run, change))
 	}
-	fmt.Fprintf(out, "  %s on the device per rank: %s allocated at the peak (%s, between %s and %s), %s reserved\n", gib(f.DeviceBytes), gib(f.Peak.Bytes),
-		strings.ReplaceAll(f.Peak.Phase, "_", " "), gib(f.Peak.LowBytes), gib(f.Peak.HighBytes), gib(f.ReservedBytes))
-	for _, part := range []struct {
-		name  string
-		bytes int64
-	}{{"weights", f.Parts.Weights}, {"gathered weights", f.Parts.Gathered}, {"gradients", f.Parts.Gradients}, {"optimizer states", f.Parts.Optimizer},
-		{"activations", f.Parts.Activations}, {"logits", f.Parts.Logits}, {"buckets", f.Parts.Buffers}, {"temporaries", f.Parts.Temporaries},
-		{"context", f.Parts.Context}, {"communication", f.Parts.Communication}} {
-		if part.bytes > 0 {
-			fmt.Fprintf(out, "  %12s  %s\n", gib(part.bytes), part.name)
-		}
-	}
-	if len(f.Assumed) > 0 {
-		fmt.Fprintf(out, "  assumed, since nothing says otherwise: %s\n", strings.Join(f.Assumed, ", "))
-	}
-	f.printOptions(out)
+	return next
 }
 
-func (f *fitAnswer) printOptions(out io.Writer) {
-	if len(f.Options) == 0 {
-		return
-	}
-	title := "it would fit with"
-	if !f.Options[0].Fits {
-		title = "nothing fits; the smallest is"
-	}
-	fmt.Fprintf(out, "  %s\n", title)
-	for _, option := range f.Options {
-		var changes []string
-		for _, change := range option.Changes {
-			changes = append(changes, fmt.Sprintf("%s %s -> %s", change.Name, change.From, change.To))
+func states(b memory.Bytes) int64 { return b.Weights + b.Gradients + b.Optimizer }
+
+// change finds the file and the key at which a value of the run is set: where it is written, or else in the first of its files that has a
+// key for it.
+func (p *project) change(run *workspace.Run, change memory.Change) fitChange {
+	c := fitChange{Name: change.Name, From: change.From, To: change.To, Write: []fitAssign{}, was: change.From}
+	say := func(part *workspace.Part) bool {
+		if part.Dialect == nil {
+			return false
 		}
-		fmt.Fprintf(out, "  %12s  %3.0f %% of the throughput: %s\n", gib(option.PeakBytes), 100*option.Throughput, strings.Join(changes, ", "))
+		for _, said := range part.Dialect.Says(change.Name, change.To) {
+			c.Write = append(c.Write, fitAssign{part.Key(said.Key), said.Text})
+		}
+		if len(c.Write) > 0 {
+			c.Path = part.Path
+		}
+		return len(c.Write) > 0
 	}
+	if fact, ok := plan.Lookup(&run.Plan, change.Name); ok && fact.How() == plan.IsWritten {
+		for _, place := range fact.From() {
+			setting, found := run.Setting(place)
+			if !found {
+				continue
+			}
+			c.Line = p.line(place)
+			if !say(setting.Part) {
+				c.Path = place.Path
+			} else if len(c.Write) == 1 {
+				c.Write[0].Key = setting.Name() // as it is written there
+				if was := setting.Part.Dialect.Says(change.Name, change.From); len(was) == 1 {
+					c.was = was[0].Text
+				}
+			}
+			return c
+		}
+	}
+	for _, part := range run.Parts {
+		if say(part) {
+			break
+		}
+	}
+	return c
 }
 
-// gib writes bytes in GiB.
-func gib(bytes int64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }
+func costOf(c *memory.Cost, tokens float64) fitCost {
+	cost := fitCost{Estimate: true, FLOPsPerToken: c.FLOPsPerToken, TokensPerStep: c.TokensPerStep, Recomputed: c.Recomputed, Bubble: c.Bubble, BytesPerStep: int64(c.Bytes()),
+		Communications: []fitTraffic{}, TokensPerSecond: math.Round(c.PerSecond), MFU: math.Round(1000*c.MFU) / 1000}
+	for _, t := range c.Traffic {
+		cost.Communications = append(cost.Communications, fitTraffic{t.Name, int64(t.Bytes)})
+	}
+	if tokens > 0 {
+		train := c.Train(tokens)
+		cost.Train = &fitTrain{train.Tokens, train.FLOPs, math.Round(100*train.Days) / 100}
+	}
+	return cost
+}
+
+// parseTokens reads a number of tokens: digits, 1e12, or with k, M, B or T behind; "" is 0.
+func parseTokens(text string) (float64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	digits, scale := text, 1.0
+	if n := len(text) - 1; strings.ContainsRune("kKmMbBgGtT", rune(text[n])) {
+		digits = text[:n]
+		scale = map[byte]float64{'k': 1e3, 'm': 1e6, 'b': 1e9, 'g': 1e9, 't': 1e12}[text[n]|0x20]
+	}
+	n, err := strconv.ParseFloat(digits, 64)
+	if n *= scale; err != nil || !(n >= 1 && n <= 1e18) {
+		return 0, usagef("--tokens must be a number such as 15B or 1T, not %q", text)
+	}
+	return n, nil
+}

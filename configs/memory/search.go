@@ -221,12 +221,19 @@ func minimal(found []candidate, most int) []candidate {
 		if len(a.taken) > len(b.taken) || a.micro < b.micro || rounded(a.throughput) < rounded(b.throughput) || a.tight && !b.tight {
 			return false
 		}
+		na, nb := 0, 0
+		for _, t := range b.taken {
+			nb += len(t.changes)
+		}
 		for _, t := range a.taken {
-			if !slices.Contains(b.taken, t) {
-				return false
+			na += len(t.changes)
+			for _, c := range t.changes {
+				if !slices.ContainsFunc(b.taken, func(other *setting) bool { return slices.Contains(other.changes, c) }) {
+					return false
+				}
 			}
 		}
-		return len(a.taken) < len(b.taken) || a.micro > b.micro
+		return na < nb || a.micro > b.micro
 	}
 	for i := range found {
 		spare := false
