@@ -236,3 +236,16 @@ func LastName(e syntax.Expr) string {
 	}
 	return ""
 }
+
+// Made is the class that an instance is of, also where functools.partial stands between.
+func Made(instance *Instance) Value {
+	of := instance.Of
+	for range 4 {
+		partial, ok := of.(*Partial)
+		if !ok {
+			break
+		}
+		of = partial.Of
+	}
+	return of
+}

@@ -32,6 +32,10 @@ func (v *View) invoke(callee pyscan.Value, call *syntax.Call, scope *pyscan.Scop
 				return v.enterFunc(inner, call, scope, frame, at)
 			case *pyscan.Class:
 				return &pyscan.Instance{Origin: at, Of: callee, Call: call, Frame: frame}
+			case *pyscan.External:
+				if isClassName(pyscan.LastPart(inner.Name)) {
+					return &pyscan.Instance{Origin: at, Of: callee, Call: call, Frame: frame}
+				}
 			}
 			return &pyscan.Result{Origin: at, Of: callee, Call: call, Frame: frame}
 		})
@@ -468,7 +472,7 @@ func (v *View) attr(value pyscan.Value, name string, at pyscan.Origin) pyscan.Va
 		if found := v.moduleEntry(value, name); found != nil {
 			return found
 		}
-		if name == "module" && wraps[v.ExternalName(value.Of)] && value.Call != nil && len(value.Call.Args) > 0 {
+		if name == "module" && wraps[v.ExternalName(pyscan.Made(value))] && value.Call != nil && len(value.Call.Args) > 0 {
 			return v.Eval(v.scopeOfCall(value), value.Frame, value.Call.Args[0])
 		}
 	}

@@ -18,6 +18,8 @@ type command struct {
 	files []string // settings files of the project that it names
 	flags *configs.Tree
 
+	program string // the Python file of the project that it starts, or ""
+
 	laysOut bool // flags of no known dialect speak of parallel groups
 
 	written map[string][]*Part // configs that the script writes itself, by base name
@@ -36,7 +38,7 @@ func (v *View) commands(name string) []*command {
 	var all []*command
 	written := writtenDocuments(name, script)
 	for _, c := range script.Commands {
-		command := &command{written: maps.Clone(written), flags: c.Flags}
+		command := &command{written: maps.Clone(written), flags: c.Flags, program: v.programOf(name, c)}
 		if d := programDialect(c); d != nil {
 			command.parts = append(command.parts, newPart(name, "", c.Flags, d))
 		} else if c.Flags != nil {

@@ -37,6 +37,19 @@ func (v *View) Launches(file string) []Launch {
 	return launches
 }
 
+// RunsOf are the runs whose launch commands start a Python file.
+func (v *View) RunsOf(file string) []*Run {
+	var runs []*Run
+	for _, script := range v.Launchers(file) {
+		for _, run := range v.start(script) {
+			if run.Program == file && len(runs) < maxRuns {
+				runs = append(runs, run)
+			}
+		}
+	}
+	return runs
+}
+
 // flag gives the values that launch commands of some files give for a flag of the program; given is false where none does.
 func (v *View) flag(files []string, name string) (values []string, given bool) {
 	name = strings.ReplaceAll(name, "-", "_")

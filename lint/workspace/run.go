@@ -17,6 +17,7 @@ type Run struct {
 	Name      string  // the file that it starts from: a config, or a launch script
 	Parts     []*Part // the config that it starts from, what that names, then launch commands
 	Scripts   []string
+	Program   string    // the Python file of the project that its launch command starts; "" where none does or it is not known
 	Plan      plan.Plan // merged, with what the user said besides, and with what follows from it
 	Conflicts []plan.Conflict
 
@@ -192,7 +193,7 @@ func (v *View) assemble(origin string, parts []*Part, command *command) *Run {
 	if command != nil {
 		queue = append(queue, command.files...)
 		run.Scripts = append(run.Scripts, origin)
-		run.flags = command.flags
+		run.flags, run.Program = command.flags, command.program
 	} else if _, launched, ok := v.pair(origin); ok {
 		queue = append(queue, launched)
 	}

@@ -144,6 +144,7 @@ func (v *View) pythonVariables(m *pyscan.Module) []Variable {
 			}
 		}
 	}
+	updates := map[*syntax.Dict]bool{} // os.environ.update({...}): set there
 	for node := range m.Tree.All() {
 		switch n := node.(type) {
 		case *syntax.Assign:
@@ -153,13 +154,21 @@ func (v *View) pythonVariables(m *pyscan.Module) []Variable {
 				}
 			}
 		case *syntax.Dict:
-			dict(n, n)
+			if !updates[n] {
+				dict(n, n)
+			}
 		case *syntax.Call:
 			attr, ok := n.Func.(*syntax.Attribute)
 			switch {
 			case ok && attr.Attr == "setdefault" && len(n.Args) == 2 && v.isEnviron(m, attr.Value), ok && attr.Attr == "putenv" && len(n.Args) == 2:
 				add(n, n.Args[0], n.Args[1], n.Args[0].Span())
 			case ok && attr.Attr == "update" && v.isEnviron(m, attr.Value), isNamed(n.Func, "dict"):
+				if len(n.Args) == 1 {
+					if d, ok := n.Args[0].(*syntax.Dict); ok {
+						updates[d] = true
+						dict(n, d)
+					}
+				}
 				for _, k := range n.Keywords {
 					if isVariable(k.Arg) {
 						at := k.Span()

@@ -42,6 +42,11 @@ func (v *View) Keyword(w Wrapper, name string, position int) pyscan.Value {
 	if e := v.Arg(w.Scope, w.Frame, w.Call, name, position); e != nil {
 		return e
 	}
+	if made, ok := w.Value.(*pyscan.Instance); ok {
+		if partial, ok := made.Of.(*pyscan.Partial); ok && partial.Call != nil && partial.At.Module != nil {
+			return v.Arg(v.scopeOfCall(partial), partial.Frame, partial.Call, name, -1)
+		}
+	}
 	return nil
 }
 
@@ -50,21 +55,29 @@ func (v *View) Arg(scope *pyscan.Scope, frame *pyscan.Frame, call *syntax.Call, 
 	if e := Argument(call, name, position); e != nil {
 		return v.Eval(scope, frame, e)
 	}
+	value, _ := v.Spread(scope, frame, call, name)
+	return value
+}
+
+// Spread is the value of a keyword that a call is handed by `**` of a known dict, with the place of its key; nil where it is not.
+func (v *View) Spread(scope *pyscan.Scope, frame *pyscan.Frame, call *syntax.Call, name string) (value pyscan.Value, key pyscan.Site) {
 	for _, k := range call.Keywords {
 		if k.Arg != "" {
 			continue
 		}
-		if m, ok := v.Expand(v.Eval(scope, frame, k.Value)).(*pyscan.Mapping); ok {
-			for i := len(m.Keys) - 1; i >= 0; i-- {
-				if c, ok := v.Constant(m.Keys[i]); ok {
-					if key, _ := c.Str(); key == name {
-						return m.Values[i]
-					}
+		m, ok := v.Expand(v.Eval(scope, frame, k.Value)).(*pyscan.Mapping)
+		if !ok {
+			continue
+		}
+		for i := len(m.Keys) - 1; i >= 0; i-- {
+			if c, ok := v.Constant(m.Keys[i]); ok {
+				if text, _ := c.Str(); text == name {
+					return m.Values[i], m.Keys[i].Site()
 				}
 			}
 		}
 	}
-	return nil
+	return nil, key
 }
 
 // OpenKeywords reports whether a call has a `**` whose keys are not all known, so that an absent keyword may be set.
@@ -124,7 +137,7 @@ func (v *View) wrapper(value pyscan.Value) (Wrapper, bool) {
 	switch value := value.(type) {
 	case *pyscan.Instance:
 		kind := NoWrapper
-		switch v.ExternalName(value.Of) {
+		switch v.ExternalName(pyscan.Made(value)) {
 		case "torch.nn.parallel.DistributedDataParallel":
 			kind = DDP
 		case "torch.nn.DataParallel":
@@ -135,11 +148,6 @@ func (v *View) wrapper(value pyscan.Value) (Wrapper, bool) {
 			kind = FSDP2
 		case "deepspeed.DeepSpeedEngine", "deepspeed.runtime.engine.DeepSpeedEngine":
 			kind = DeepSpeedEngine
-		}
-		if partial, ok := value.Of.(*pyscan.Partial); ok {
-			if v.ExternalName(partial.Of) == "torch.nn.parallel.DistributedDataParallel" {
-				kind = DDP
-			}
 		}
 		if kind == NoWrapper {
 			return Wrapper{}, false

@@ -167,7 +167,7 @@ func (b *builder) isModel(event *Event, f syntax.Expr) bool {
 	for _, one := range alternatives(value) {
 		switch one := one.(type) {
 		case *pyscan.Instance:
-			if b.link.Derives(one.Of, "torch.nn.Module", "pytorch_lightning.LightningModule") == pyscan.Yes || isWrapper(b.link.ExternalName(one.Of)) {
+			if b.link.Derives(one.Of, "torch.nn.Module", "pytorch_lightning.LightningModule") == pyscan.Yes || isWrapper(b.link.ExternalName(pyscan.Made(one))) {
 				event.Kind, event.On = Forward, value
 				return true
 			}
@@ -211,7 +211,7 @@ func (b *builder) unwrap(value pyscan.Value) pyscan.Value {
 		case *pyscan.Wrapped:
 			value = b.link.Expand(one.Inner)
 		case *pyscan.Instance:
-			if !isWrapper(b.link.ExternalName(one.Of)) || one.Call == nil || len(one.Call.Args) == 0 {
+			if !isWrapper(b.link.ExternalName(pyscan.Made(one))) || one.Call == nil || len(one.Call.Args) == 0 {
 				return value
 			}
 			inner := pyscan.ScopeAt(one.At.Module, one.Call)
@@ -300,9 +300,9 @@ func (b *builder) object(value pyscan.Value) object {
 }
 
 func (b *builder) instance(value *pyscan.Instance) object {
-	name := b.link.ExternalName(value.Of)
+	name := b.link.ExternalName(pyscan.Made(value))
 	if name == "" {
-		name = b.link.ExternalBase(value.Of)
+		name = b.link.ExternalBase(pyscan.Made(value))
 		if name == "" {
 			if b.link.Derives(value.Of) == pyscan.No {
 				return otherObject

@@ -117,9 +117,33 @@ func checkReturnedLoss(pass *lint.Pass, l *loop.Loop) {
 	}
 	if division := first; division != nil {
 		by := division.Scope.Module.File.Slice(division.By.Span())
-		d := pass.Reportf(division.Scope.Module.File.At(division.Node.Span()), "the loss is divided by %s, and %s divides what %s returns once more: gradients are that many times too small", by, who, l.Scope.Name).As(lint.Warning)
+		d := pass.Reportf(division.Scope.Module.File.At(division.Node.Span()), "the loss is divided by %s, and %s divides what %s returns once more: gradients are that many times too small", by, who, l.Scope.Name)
+		if !plainOptimizer(pass, class) {
+			d.As(lint.Warning)
+		}
 		undo(d, division)
 	}
+}
+
+// plainOptimizer reports whether configure_optimizers of a Lightning module makes an optimizer whose steps grow with the gradients.
+func plainOptimizer(pass *lint.Pass, class *pyscan.Scope) bool {
+	method := pass.Method(&pyscan.Class{Origin: pyscan.From(class.Module, class.Node), Scope: class}, "configure_optimizers")
+	if method == nil {
+		return false
+	}
+	for _, stmt := range method.Body() {
+		found := false
+		syntax.Inspect(stmt, func(n syntax.Node) bool {
+			if call, ok := n.(*syntax.Call); ok {
+				found = found || steepOptimizers[pass.ExternalName(pass.Eval(method, nil, call.Func))]
+			}
+			return !found
+		})
+		if found {
+			return true
+		}
+	}
+	return false
 }
 
 // uses reports whether a function reads a name.

@@ -93,8 +93,8 @@ func howBad(pass *lint.Pass, w *loop.Window, backward *loop.Event) (lint.Severit
 			if !ok {
 				continue
 			}
-			switch name := pass.ExternalName(inst.Of); {
-			case name == "torch.optim.SGD", name == "torch.optim.RMSprop", name == "torch.optim.Adagrad", name == "torch.optim.ASGD", name == "torch.optim.LBFGS":
+			switch name := pass.ExternalName(pyscan.Made(inst)); {
+			case steepOptimizers[name]:
 				return lint.Error, ""
 			case name != "":
 				adam = pyscan.Yes
@@ -106,6 +106,9 @@ func howBad(pass *lint.Pass, w *loop.Window, backward *loop.Event) (lint.Severit
 	}
 	return lint.Warning, ""
 }
+
+// steepOptimizers are those that a constant factor in all gradients changes.
+var steepOptimizers = map[string]bool{"torch.optim.SGD": true, "torch.optim.RMSprop": true, "torch.optim.Adagrad": true, "torch.optim.ASGD": true, "torch.optim.LBFGS": true}
 
 // dividedRate reports whether the learning rate is divided instead: lr=base / n in the optimizer's constructor.
 func dividedRate(pass *lint.Pass, w *loop.Window) bool {

@@ -29,16 +29,12 @@ var CheckpointDdpUnused = &lint.Rule{
 			if call, ok := node.(*syntax.Call); ok {
 				scope := pyscan.ScopeAt(module, call)
 				for _, k := range call.Keywords {
-					switch {
-					case k.Arg == "find_unused_parameters" || k.Arg == "ddp_find_unused_parameters":
-						if isOn(pass, scope, k.Value) {
-							checkUnused(pass, module, call, module.File.At(k.Span()))
-						}
-					case k.Arg == "":
-						if key := unusedKey(pass, scope, k.Value); key != nil && key.Module == module {
-							checkUnused(pass, module, call, key.Place())
-						}
+					if (k.Arg == "find_unused_parameters" || k.Arg == "ddp_find_unused_parameters") && isOn(pass, scope, k.Value) {
+						checkUnused(pass, module, call, module.File.At(k.Span()))
 					}
+				}
+				if on, key := pass.Spread(scope, nil, call, "find_unused_parameters"); on != nil && key.Module == module && pass.Truthy(pass.Expand(on)) == pyscan.Yes {
+					checkUnused(pass, module, call, key.Place())
 				}
 			}
 		}
@@ -47,26 +43,6 @@ var CheckpointDdpUnused = &lint.Rule{
 }
 
 const unusedMessage = "DDP with find_unused_parameters=True and reentrant checkpoints: backward raises \"Expected to mark a variable ready only once\", since recomputed parameters are marked once more"
-
-// unusedKey is the key of a dict handed over by ** that turns find_unused_parameters on, or nil.
-func unusedKey(pass *lint.Pass, scope *pyscan.Scope, dict syntax.Expr) *pyscan.Site {
-	m, ok := pass.Expand(pass.Eval(scope, nil, dict)).(*pyscan.Mapping)
-	if !ok {
-		return nil
-	}
-	for i := len(m.Keys) - 1; i >= 0; i-- {
-		if c, ok := pass.Constant(m.Keys[i]); ok {
-			if name, _ := c.Str(); name == "find_unused_parameters" {
-				if pass.Truthy(pass.Expand(m.Values[i])) != pyscan.Yes {
-					return nil
-				}
-				site := m.Keys[i].Site()
-				return &site
-			}
-		}
-	}
-	return nil
-}
 
 func checkUnused(pass *lint.Pass, module *pyscan.Module, call *syntax.Call, at source.Place) {
 	scope := pyscan.ScopeAt(module, call)

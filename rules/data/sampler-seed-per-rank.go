@@ -65,11 +65,40 @@ func ranked(pass *lint.Pass, scope *pyscan.Scope, e syntax.Expr, depth int) bool
 		if def := scope.Def(e); def != nil && def.Kind == pyscan.AssignDef && def.Value != nil && depth > 0 {
 			return ranked(pass, scope, def.Value, depth-1)
 		}
+		if def := module(scope).Exit(e.ID); scope.Def(e) == nil && def != nil && def.Kind == pyscan.AssignDef && def.Value != nil && depth > 0 {
+			return ranked(pass, module(scope), def.Value, depth-1)
+		}
 		return e.ID == "rank" || e.ID == "global_rank" || e.ID == "local_rank"
 	case *syntax.Attribute:
+		if value, in := attribute(scope, e); value != nil && depth > 0 {
+			return ranked(pass, in, value, depth-1)
+		}
 		return e.Attr == "rank" || e.Attr == "global_rank" || e.Attr == "local_rank" || e.Attr == "process_index"
 	}
 	return false
+}
+
+func module(scope *pyscan.Scope) *pyscan.Scope { return scope.Module.Root }
+
+// attribute is what the one assignment to self.name in the class around a scope gives it, and the method in which it stands; nil where
+// there is none, or several.
+func attribute(scope *pyscan.Scope, e *syntax.Attribute) (value syntax.Expr, in *pyscan.Scope) {
+	class := scope
+	for class != nil && class.Kind != pyscan.ClassScope {
+		class = class.Parent
+	}
+	if self, ok := e.Value.(*syntax.Name); !ok || self.ID != "self" || class == nil {
+		return nil, nil
+	}
+	for _, method := range class.Children {
+		for _, def := range method.Defs("self." + e.Attr) {
+			if value != nil || def.Kind != pyscan.AssignDef || len(def.Path) > 0 {
+				return nil, nil
+			}
+			value, in = def.Value, method
+		}
+	}
+	return value, in
 }
 
 func environRank(e syntax.Expr) bool {

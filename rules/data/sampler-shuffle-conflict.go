@@ -29,6 +29,7 @@ var SamplerShuffleConflict = &lint.Rule{
 func checkShuffle(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, call *syntax.Call) {
 	shuffle := workspace.Argument(call, "shuffle", 2)
 	if shuffle == nil {
+		shufflesBySpread(pass, module, scope, call)
 		return
 	}
 	shuffles := pass.Truthy(pass.Eval(scope, nil, shuffle))
@@ -61,6 +62,27 @@ func checkShuffle(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, c
 		} else {
 			d.Help("leave shuffle out; the sampler decides the order")
 		}
+		return
+	}
+}
+
+// shufflesBySpread looks at shuffle=True that comes by ** of a dict.
+func shufflesBySpread(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, call *syntax.Call) {
+	on, key := pass.Spread(scope, nil, call, "shuffle")
+	if on == nil || pass.Truthy(pass.Expand(on)) != pyscan.Yes {
+		return
+	}
+	for i, keyword := range []string{"sampler", "batch_sampler"} {
+		value := pass.Arg(scope, nil, call, keyword, 3+i)
+		if value == nil || given(pass, pass.Expand(value)) != always {
+			continue
+		}
+		at := module.File.At(call.Span())
+		if key.Module == module {
+			at = key.Place()
+		}
+		pass.Reportf(at, "DataLoader raises ValueError: %s and shuffle exclude each other", keyword).Note(module.File.At(call.Span()), "the loader is made here").
+			Help("leave shuffle out; the sampler decides the order")
 		return
 	}
 }

@@ -42,13 +42,15 @@ var NpuNcclBackend = &lint.Rule{
 			if argument == nil {
 				continue
 			}
-			c, known := pass.Constant(pass.Eval(scope, nil, argument))
+			given := pass.Expand(pass.Eval(scope, nil, argument))
+			_, setting := given.(*pyscan.Setting)
+			c, known := pass.Constant(pass.Settled(given))
 			backend, _ := c.Str()
 			if !known || !strings.Contains(strings.ToLower(backend), "nccl") || condition(pass, scope, call) == byDevice || condition(pass, scope, argument) == byDevice || !onNPU(pass, module) {
 				continue
 			}
 			d := pass.Reportf(module.File.At(argument.Span()), "NCCL does not run on NPUs, and without transfer_to_npu nothing replaces it: the first collective fails")
-			if pass.Started(module.File.Path) == pyscan.No || condition(pass, scope, call) == sometime {
+			if pass.Started(module.File.Path) == pyscan.No || condition(pass, scope, call) == sometime || setting {
 				d.As(lint.Warning)
 			}
 			if text, ok := argument.(*syntax.Constant); ok && text.Text == "nccl" {

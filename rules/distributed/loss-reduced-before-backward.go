@@ -38,7 +38,7 @@ var LossReducedBeforeBackward = &lint.Rule{
 				continue
 			}
 			for _, backward := range backwards {
-				if backward.Order > event.Order && backward.Scope == event.Scope && backward.Loss != nil && same(event.Scope, tensor, backward.Loss, path) {
+				if backward.Order > event.Order && backward.Loss != nil && (backward.Scope == event.Scope && same(event.Scope, tensor, backward.Loss, path) || reducedInside(pass, event, tensor, backward)) {
 					at := event.At
 					if len(event.Via) > 0 && event.Via[0].Path != at.Path {
 						at = event.Via[0]
@@ -51,6 +51,38 @@ var LossReducedBeforeBackward = &lint.Rule{
 			}
 		}
 	},
+}
+
+// reducedInside reports whether a helper reduces what it is given and returns it, and a loss is made of what it returns:
+// loss = mean(loss), where mean does all_reduce(x) and returns x / world_size.
+func reducedInside(pass *lint.Pass, event *loop.Event, tensor syntax.Expr, backward *loop.Event) bool {
+	name, ok := tensor.(*syntax.Name)
+	if !ok || len(event.Via) == 0 || event.Frame == nil || backward.Scope == event.Scope {
+		return false
+	}
+	def := event.Scope.Def(name)
+	call, ok := event.Frame.Caller.Node.(*syntax.Call)
+	if !ok || def == nil || def.Kind != pyscan.ParamDef {
+		return false
+	}
+	returned := false
+	for _, r := range event.Scope.Returns() {
+		returned = returned || r.Value != nil && same(event.Scope, tensor, r.Value, name.ID)
+	}
+	if !returned {
+		return false
+	}
+	for _, arg := range call.Args {
+		if cut(arg) {
+			return false
+		}
+	}
+	for _, part := range loop.Sources(backward, pass) {
+		if part.Node == syntax.Node(call) {
+			return true
+		}
+	}
+	return false
 }
 
 // same reports whether the loss of a backward holds the tensor that was reduced, and not another value of that name.
@@ -76,11 +108,13 @@ func same(scope *pyscan.Scope, tensor, loss syntax.Expr, path string) bool {
 
 // detached reports whether a value is cut from the graph where it is made: that is a copy for the log.
 func detached(def *pyscan.Def) bool {
-	if def == nil || def.Value == nil {
-		return false
-	}
+	return def != nil && def.Value != nil && cut(def.Value)
+}
+
+// cut reports whether an expression takes a value out of the graph, or copies it.
+func cut(e syntax.Expr) bool {
 	found := false
-	syntax.Inspect(def.Value, func(n syntax.Node) bool {
+	syntax.Inspect(e, func(n syntax.Node) bool {
 		if attr, ok := n.(*syntax.Attribute); ok && (attr.Attr == "detach" || attr.Attr == "data" || attr.Attr == "item" || attr.Attr == "clone") {
 			found = true
 		}

@@ -94,7 +94,7 @@ func reportTimeout(pass *lint.Pass, at source.Place, limit float64) {
 }
 
 func number(pass *lint.Pass, value pyscan.Value) (float64, bool) {
-	c, ok := pass.Constant(value)
+	c, ok := pass.Constant(pass.Settled(value))
 	if !ok {
 		return 0, false
 	}

@@ -4,6 +4,8 @@ import (
 	_ "embed"
 	"fmt"
 
+	"github.com/trainvet/trainvet/configs/dialect"
+	"github.com/trainvet/trainvet/configs/plan"
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/source"
 	"github.com/trainvet/trainvet/lint/workspace"
@@ -22,7 +24,7 @@ var FsdpOffloadAccumulation = &lint.Rule{
 	Since:    "0.1",
 	Doc:      fsdpOffloadAccumulationDoc,
 	Severity: lint.Error,
-	Mentions: []string{"cpu_offload"},
+	Mentions: []string{"cpu_offload", "fsdp_offload_params"},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
 		for _, call := range calls(module) {
 			scope := pyscan.ScopeAt(module, call)
@@ -40,6 +42,48 @@ var FsdpOffloadAccumulation = &lint.Rule{
 			checkOffload(pass, module, call, module.File.At(at.Span()))
 		}
 	},
+	Run: func(pass *lint.Pass, run *workspace.Run) {
+		if sharding, known := run.Plan.Sharding.Get(); !known || sharding != plan.FSDP1 {
+			return
+		}
+		for _, part := range run.Parts {
+			if part.Dialect != dialect.Accelerate {
+				continue
+			}
+			if item := part.Tree.Root.Get("fsdp_config").Item("fsdp_offload_params"); item != nil && item.Value != nil {
+				if on, known := item.Value.Bool(part.Dialect.Loader); known && on {
+					checkPrepared(pass, run, item.KeyAt)
+				}
+			}
+		}
+	},
+}
+
+// checkPrepared looks for loops of the program of a run that accumulate by hand over what accelerator.prepare gave.
+func checkPrepared(pass *lint.Pass, run *workspace.Run, at source.Place) {
+	if run.Program == "" {
+		return
+	}
+	for i, file := range pass.Closure(run.Program) {
+		m := pass.Module(file)
+		if m == nil || i > maxElsewhere {
+			continue
+		}
+		for _, l := range pass.Loops(m) {
+			if len(l.Deep(loop.NoSync)) > 0 {
+				continue
+			}
+			for _, window := range loop.Windows(l, pass) {
+				backward := window.Backward[0]
+				if window.Accumulates != pyscan.Yes || len(window.Steps) == 0 || backward.By != loop.Accelerate || backward.In(loop.NoSyncContext) || backward.In(loop.AccumulateContext) {
+					continue
+				}
+				d := pass.Reportf(at, "FSDP with parameters offloaded to the host replaces the gradient of the micro-batch before instead of adding to it: only the last of the accumulated micro-batches counts")
+				d.Note(backward.At, "micro-batches are accumulated here").Help("accumulate under accelerator.accumulate(model), or use FSDP2")
+				return
+			}
+		}
+	}
 }
 
 // offloads reports whether a value is CPUOffload(offload_params=True).

@@ -4,9 +4,12 @@ import (
 	_ "embed"
 	"strings"
 
+	"github.com/trainvet/trainvet/configs/plan"
 	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/lint/source"
 	"github.com/trainvet/trainvet/lint/workspace"
 	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/loop"
 	"github.com/trainvet/trainvet/pyscan/syntax"
 )
 
@@ -20,15 +23,50 @@ var FsdpOptimizerBeforeWrap = &lint.Rule{
 	Since:    "0.1",
 	Doc:      fsdpOptimizerBeforeWrapDoc,
 	Severity: lint.Error,
-	Mentions: []string{"parameters()"},
+	Mentions: []string{"FSDP", "FullyShardedDataParallel", "fully_shard", "prepare("}, // the optimizer may be made in another file
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
 		for _, call := range calls(module) {
+			if len(call.Args) == 0 {
+				continue
+			}
 			scope := pyscan.ScopeAt(module, call)
-			if len(call.Args) > 0 && isOptimizer(pass, pass.Eval(scope, nil, call)) {
-				checkOrder(pass, module, scope, call)
+			made, ok := pass.Eval(scope, nil, call).(*pyscan.Instance)
+			if !ok || !isOptimizer(pass, made) {
+				continue
+			}
+			if owner := ownerOf(pass, module, scope, call, made); owner != nil {
+				checkOrder(pass, module, scope, call, made, owner)
 			}
 		}
+		preparedApart(pass, module)
 	},
+}
+
+// ownerOf is the model whose parameters a call gives to an optimizer, as it is called where the call stands: model in
+// AdamW(model.parameters()), and in make(model) where make does that with its parameter. Nil for anything else.
+func ownerOf(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, call *syntax.Call, made *pyscan.Instance) syntax.Expr {
+	if made.Call == call {
+		owner, _ := parametersOf(scope, call.Args[0])
+		return owner
+	}
+	f, ok := pass.Expand(pass.Eval(scope, nil, call.Func)).(*pyscan.Func)
+	if !ok || made.Call == nil || made.At.Module == nil || len(made.Call.Args) == 0 || pyscan.ScopeAt(made.At.Module, made.Call) != f.Scope {
+		return nil
+	}
+	owner, _ := parametersOf(f.Scope, made.Call.Args[0])
+	name, ok := owner.(*syntax.Name)
+	if !ok {
+		return nil
+	}
+	def := f.Scope.Def(name)
+	if def == nil || def.Kind != pyscan.ParamDef {
+		return nil
+	}
+	position := def.Param
+	if f.Self != nil {
+		position--
+	}
+	return workspace.Argument(call, name.ID, position)
 }
 
 func isOptimizer(pass *lint.Pass, value pyscan.Value) bool {
@@ -45,8 +83,7 @@ func isOptimizer(pass *lint.Pass, value pyscan.Value) bool {
 	return name == "transformers.AdamW" || name == "transformers.Adafactor"
 }
 
-func checkOrder(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, optimizer *syntax.Call) {
-	owner, _ := parametersOf(scope, optimizer.Args[0])
+func checkOrder(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, optimizer *syntax.Call, made *pyscan.Instance, owner syntax.Expr) {
 	path := pyscan.Path(owner)
 	if path == "" {
 		return
@@ -58,13 +95,104 @@ func checkOrder(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, opt
 	if wrap == nil || remade(pass, scope, optimizer, wrap) {
 		return
 	}
-	d := pass.Reportf(module.File.At(optimizer.Span()), "the optimizer is given the parameters of the model before %s replaces them by sharded ones: it steps on tensors that the model no longer uses", w.Kind)
+	d := pass.Reportf(madeAt(module, made, optimizer), "the optimizer is given the parameters of the model before %s replaces them by sharded ones: it steps on tensors that the model no longer uses", w.Kind)
 	if w.Kind == workspace.FSDP1 {
 		if original := pass.Keyword(w, "use_orig_params", -1); original != nil && pass.Truthy(pass.Settled(original)) != pyscan.No || original == nil && pass.OpenKeywords(w.Scope, w.Frame, w.Call) {
 			d.As(lint.Warning)
 		}
 	}
 	d.Note(module.File.At(wrap.Span()), "the model is wrapped here, later").Help("make the optimizer after the wrapping")
+}
+
+// madeAt is the place of an optimizer's constructor, or of the call that leads to it in another file.
+func madeAt(module *pyscan.Module, made *pyscan.Instance, call *syntax.Call) source.Place {
+	if made.At.Module == module && made.Call != nil {
+		return module.File.At(made.Call.Span())
+	}
+	return module.File.At(call.Span())
+}
+
+// preparedApart finds a model and its optimizer that are handed to accelerator.prepare in different calls, where Accelerate shards by
+// FSDP2: it has to exchange the optimizer's parameters, and refuses.
+func preparedApart(pass *lint.Pass, module *pyscan.Module) {
+	type prepared struct {
+		call      *syntax.Call
+		model     bool
+		optimizer *pyscan.Instance
+		owner     pyscan.Value
+	}
+	apart := map[*pyscan.Scope][]prepared{}
+	for _, call := range calls(module) {
+		attr, ok := call.Func.(*syntax.Attribute)
+		if !ok || attr.Attr != "prepare" || len(call.Args) == 0 {
+			continue
+		}
+		scope := pyscan.ScopeAt(module, call)
+		one := prepared{call: call}
+		value := pass.Eval(scope, nil, call)
+		if wrapped, ok := value.(*pyscan.Wrapped); ok {
+			value = &pyscan.Sequence{Elements: []pyscan.Value{wrapped}}
+		}
+		seq, ok := value.(*pyscan.Sequence)
+		if !ok || seq.Open || len(seq.Elements) != len(call.Args) {
+			continue
+		}
+		for i, element := range seq.Elements {
+			wrapped, ok := element.(*pyscan.Wrapped)
+			if !ok || wrapped.By != "accelerate.prepare" {
+				continue
+			}
+			one.owner = wrapped.Owner
+			made, is := pass.Expand(wrapped.Inner).(*pyscan.Instance)
+			switch {
+			case is && isOptimizer(pass, made):
+				one.optimizer = made
+			case pass.IsA(wrapped.Inner, "torch.nn.Module") == pyscan.Yes, !is && loop.ModelName(pyscan.LastName(call.Args[i])):
+				one.model = true
+			}
+		}
+		apart[scope] = append(apart[scope], one)
+	}
+	for _, list := range apart {
+		for _, first := range list {
+			for _, second := range list {
+				if first.model && first.optimizer == nil && second.optimizer != nil && !second.model && shardsByFSDP2(pass, module, second.owner) {
+					d := pass.Reportf(madeAt(module, second.optimizer, second.call), "model and optimizer are prepared in different calls: under FSDP2 Accelerate has to exchange the optimizer's parameters for the sharded ones, and raises a ValueError")
+					d.Note(module.File.At(first.call.Span()), "the model is prepared here").Note(module.File.At(second.call.Span()), "the optimizer is prepared here")
+					d.Help("prepare both in one call: model, optimizer = accelerator.prepare(model, optimizer)")
+				}
+			}
+		}
+	}
+}
+
+// shardsByFSDP2 reports whether an Accelerator is set up for FSDP2: by its plugin, or by the config that each launch of the file names.
+func shardsByFSDP2(pass *lint.Pass, module *pyscan.Module, owner pyscan.Value) bool {
+	if acc, ok := pass.Expand(owner).(*pyscan.Instance); ok && acc.Call != nil && acc.At.Module != nil {
+		plugin := pass.Arg(pyscan.ScopeAt(acc.At.Module, acc.Call), acc.Frame, acc.Call, "fsdp_plugin", -1)
+		if made, ok := pass.Expand(orUnknown(plugin)).(*pyscan.Instance); ok && made.Call != nil && made.At.Module != nil {
+			version := pass.Arg(pyscan.ScopeAt(made.At.Module, made.Call), made.Frame, made.Call, "fsdp_version", 0)
+			c, ok := pass.Constant(pass.Expand(orUnknown(version)))
+			if n, is := c.Int(); ok && is {
+				return n == 2
+			}
+			return false
+		}
+	}
+	runs := pass.RunsOf(module.File.Path)
+	for _, run := range runs {
+		if sharding, known := run.Plan.Sharding.Get(); !known || sharding != plan.FSDP2 {
+			return false
+		}
+	}
+	return len(runs) > 0
+}
+
+func orUnknown(value pyscan.Value) pyscan.Value {
+	if value == nil {
+		return &pyscan.Unknown{}
+	}
+	return value
 }
 
 // wrapsLater is the call after the optimizer's, in the same function, that wraps the same model.

@@ -39,7 +39,7 @@ var frameworkClasses = []string{"pytorch_lightning.LightningModule", "pytorch_li
 
 func checkEvaluation(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope) {
 	mode := evalCall(scope)
-	if mode == nil && !evaluationName(scope.Name) || holdsBackward(scope) || strings.HasPrefix(scope.Name, "test_") {
+	if mode == nil && !evaluationName(scope.Name) || holdsBackward(scope) || strings.HasPrefix(scope.Name, "test_") && len(pass.CallSites(scope)) == 0 {
 		return
 	}
 	if class := scope.EnclosingClass(); class != nil {
@@ -52,7 +52,7 @@ func checkEvaluation(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope
 	if call == nil {
 		return
 	}
-	switch gradients(pass, scope, call, 3) {
+	switch gradients(pass, scope, call, callerDepth) {
 	case pyscan.No:
 		return
 	case pyscan.Maybe:

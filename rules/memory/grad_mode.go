@@ -22,6 +22,9 @@ func gradients(pass *lint.Pass, scope *pyscan.Scope, node syntax.Node, depth int
 	if function.Kind == pyscan.ModuleScope {
 		return pyscan.Yes
 	}
+	if depth < callerDepth && runsBackward(function) {
+		return pyscan.Yes // it could not compute gradients otherwise
+	}
 	sites := pass.CallSites(function)
 	if len(sites) == 0 || depth == 0 {
 		return pyscan.Maybe
@@ -31,6 +34,19 @@ func gradients(pass *lint.Pass, scope *pyscan.Scope, node syntax.Node, depth int
 		answer = answer.And(gradients(pass, site.Scope, site.Call, depth-1))
 	}
 	return answer
+}
+
+// callerDepth is how many calls gradients looks back from where it is asked.
+const callerDepth = 3
+
+// runsBackward reports whether a function itself runs a backward.
+func runsBackward(scope *pyscan.Scope) bool {
+	found := false
+	own(scope, func(call *syntax.Call) {
+		attr, ok := call.Func.(*syntax.Attribute)
+		found = found || ok && (attr.Attr == "backward" || attr.Attr == "manual_backward")
+	})
+	return found
 }
 
 // isModule reports whether a value is certainly a module with parameters: one of the project, or wrapped.

@@ -2,6 +2,7 @@ package memory
 
 import (
 	_ "embed"
+	"strings"
 
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/source"
@@ -262,11 +263,11 @@ func evaluationOutputs(pass *lint.Pass, root *loop.Loop, reported map[source.Pla
 			continue
 		}
 		around := workspace.Around(forward.Scope, forward.Call)
-		if len(around) == 0 || !isModule(pass, forward.On) || holdsBackward(forward.Scope) || gradients(pass, forward.Scope, forward.Call, 3) != pyscan.Yes {
+		if len(around) == 0 || !isModule(pass, forward.On) && !evaluated(forward) || holdsBackward(forward.Scope) || gradients(pass, forward.Scope, forward.Call, callerDepth) != pyscan.Yes {
 			continue
 		}
 		assign, ok := around[len(around)-1].(*syntax.Assign)
-		if !ok || len(assign.Targets) != 1 || assign.Value != syntax.Expr(forward.Call) {
+		if !ok || len(assign.Targets) != 1 || !madeFrom(pass, forward, assign.Value) {
 			continue
 		}
 		path := pyscan.Path(assign.Targets[0])
@@ -284,6 +285,41 @@ func evaluationOutputs(pass *lint.Pass, root *loop.Loop, reported map[source.Pla
 			d.Help("run the loop under torch.no_grad(), or detach what is kept")
 		}
 	}
+}
+
+// evaluated reports whether what a forward calls is put into evaluation mode in the same function: it is a model then.
+func evaluated(forward *loop.Event) bool {
+	mode := evalCall(forward.Scope)
+	return mode != nil && pyscan.Path(mode.Func.(*syntax.Attribute).Value) == pyscan.Path(forward.Call.Func)
+}
+
+// madeFrom reports whether an expression is what a forward gives, or a criterion of torch over it, or a mean or sum of it.
+func madeFrom(pass *lint.Pass, forward *loop.Event, e syntax.Expr) bool {
+	for range 4 {
+		if e == syntax.Expr(forward.Call) {
+			return true
+		}
+		switch one := e.(type) {
+		case *syntax.Call:
+			if name := pass.ExternalName(pass.Eval(forward.Scope, forward.Frame, one.Func)); strings.HasPrefix(name, "torch.nn.functional.") && len(one.Args) > 0 {
+				e = one.Args[0]
+				continue
+			}
+			attr, ok := one.Func.(*syntax.Attribute)
+			if !ok || attr.Attr != "mean" && attr.Attr != "sum" {
+				return false
+			}
+			e = attr.Value
+		case *syntax.Attribute: // model(**batch).loss
+			if one.Attr != "loss" && one.Attr != "logits" {
+				return false
+			}
+			e = one.Value
+		default:
+			return false
+		}
+	}
+	return false
 }
 
 func sameDef(scope *pyscan.Scope, use syntax.Expr, assign *syntax.Assign) bool {

@@ -24,14 +24,21 @@ var RetainGraph = &lint.Rule{
 	Mentions: []string{"retain_graph"},
 	Loop: func(pass *lint.Pass, root *loop.Loop) {
 		for event, in := range root.All {
-			if event.Kind == loop.Backward && event.Call != nil && in.Node != nil && len(event.Via) == 0 && event.Scope == in.Scope {
-				checkRetained(pass, root, in, event)
+			if event.Kind != loop.Backward || event.Call == nil || in.Node == nil {
+				continue
+			}
+			switch {
+			case len(event.Via) == 0 && event.Scope == in.Scope:
+				checkRetained(pass, root, in.Node, event)
+			case len(event.Via) > 0 && event.At.Path == root.Function().Scope.Module.File.Path && event.Scope.Function() != nil: // a step function of this file
+				checkRetained(pass, root, event.Scope.Function(), event)
 			}
 		}
 	},
 }
 
-func checkRetained(pass *lint.Pass, root, in *loop.Loop, event *loop.Event) {
+// checkRetained looks at a backward in the statement that runs once an iteration: the loop, or the function that it calls.
+func checkRetained(pass *lint.Pass, root *loop.Loop, in syntax.Stmt, event *loop.Event) {
 	var keyword *syntax.Keyword
 	for _, k := range event.Call.Keywords {
 		switch k.Arg {
@@ -44,7 +51,7 @@ func checkRetained(pass *lint.Pass, root, in *loop.Loop, event *loop.Event) {
 	if keyword == nil || pass.Truthy(pass.Eval(event.Scope, event.Frame, keyword.Value)) != pyscan.Yes {
 		return
 	}
-	if len(root.Deep(loop.Backward)) != 1 || !madeInside(event.Scope, in.Node, event.Loss) || reused(pass, event.Scope, in.Node) {
+	if len(root.Deep(loop.Backward)) != 1 || !madeInside(event.Scope, in, event.Loss) || reused(pass, event.Scope, in) {
 		return
 	}
 	file := event.Scope.Module.File
@@ -78,6 +85,10 @@ func madeInside(scope *pyscan.Scope, l syntax.Stmt, loss syntax.Expr) bool {
 			return true
 		}
 		any = true
+		if _, function := l.(*syntax.FunctionDef); function && def.Kind == pyscan.ParamDef {
+			inside = inside && expectedOutside(n, loss) // the caller may use its graph again
+			return true
+		}
 		if def.Kind == pyscan.PhiDef {
 			for _, one := range def.Alternatives {
 				if one.Node == nil || !l.Span().Contains(one.Node.Span()) {

@@ -10,6 +10,8 @@ import (
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/source"
 	"github.com/trainvet/trainvet/lint/workspace"
+	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/syntax"
 )
 
 //go:embed warmup-exceeds-total.md
@@ -23,16 +25,71 @@ var WarmupExceedsTotal = &lint.Rule{
 	Doc:      docWarmupExceedsTotal,
 	Severity: lint.Warning,
 	Mentions: []string{"warmup"},
-	Run: func(pass *lint.Pass, run *workspace.Run) {
-		if ignoresWarmup(run) {
-			return
+	Module: func(pass *lint.Pass, module *pyscan.Module) {
+		for node := range module.Tree.All() {
+			if call, ok := node.(*syntax.Call); ok {
+				compareCall(pass, module, call)
+			}
 		}
-		seen := map[source.Place]bool{}
-		for _, part := range run.Parts {
-			compareWarmup(pass, run, part.Plan.Schedule, seen)
+		for _, run := range pass.Runs(module.File.Path) { // arguments of the Trainer
+			compareRun(pass, run)
 		}
-		compareWarmup(pass, run, run.Plan.Schedule, seen)
 	},
+	Run: compareRun,
+}
+
+func compareRun(pass *lint.Pass, run *workspace.Run) {
+	if ignoresWarmup(run) {
+		return
+	}
+	seen := map[source.Place]bool{}
+	for _, part := range run.Parts {
+		compareWarmup(pass, run, part.Plan.Schedule, seen)
+	}
+	compareWarmup(pass, run, run.Plan.Schedule, seen)
+}
+
+// compareCall compares the numbers in get_linear_schedule_with_warmup(optimizer, warm-up, total) and its kin, where both are known.
+func compareCall(pass *lint.Pass, module *pyscan.Module, call *syntax.Call) {
+	scope := pyscan.ScopeAt(module, call)
+	name := pass.ExternalName(pass.Eval(scope, nil, call.Func))
+	last := pyscan.LastPart(name)
+	warmupAt, totalAt := 1, 2
+	switch {
+	case !strings.HasPrefix(name, "transformers."):
+		return
+	case strings.HasPrefix(last, "get_") && strings.HasSuffix(last, "_schedule_with_warmup"), strings.HasPrefix(last, "get_cosine_with_"):
+	case last == "get_scheduler":
+		warmupAt, totalAt = 2, 3
+	default:
+		return
+	}
+	argument := workspace.Argument(call, "num_warmup_steps", warmupAt)
+	if argument == nil {
+		return
+	}
+	warmup, ok := steps(pass, pass.Eval(scope, nil, argument))
+	total, ok2 := steps(pass, pass.Arg(scope, nil, call, "num_training_steps", totalAt))
+	if !ok || !ok2 || warmup < 1 || total < 1 || warmup < total {
+		return
+	}
+	at := module.File.At(argument.Span())
+	if warmup > total {
+		pass.Reportf(at, "the warm-up counts %d steps, and the schedule has %d: training ends, or the schedule does, before the learning rate has reached its peak", warmup, total)
+	} else {
+		pass.Reportf(at, "the warm-up counts %d steps, and the schedule has as many: the learning rate rises to its peak at the last step and never decays", warmup)
+	}
+}
+
+func steps(pass *lint.Pass, value pyscan.Value) (int64, bool) {
+	if value == nil {
+		return 0, false
+	}
+	c, ok := pass.Constant(pass.Expand(value))
+	if !ok {
+		return 0, false
+	}
+	return c.Int()
 }
 
 // compareWarmup compares a written warm-up with a written length of the training, each in optimizer steps.

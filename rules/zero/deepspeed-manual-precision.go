@@ -32,6 +32,10 @@ var DeepspeedManualPrecision = &lint.Rule{
 				}
 			case event.Kind == loop.Backward && event.By == loop.Scaler:
 				scaled(pass, l, event, reported)
+			case event.Kind == loop.Backward && event.By == loop.Engine && pass.ScalerOf(event) != nil: // engine.backward(scaler.scale(loss))
+				if engine, ok := engineOf(pass, event.On); ok {
+					scaledTwice(pass, l, event, engine, reported)
+				}
 			}
 		}
 	},
@@ -93,16 +97,20 @@ func scaled(pass *lint.Pass, l *loop.Loop, event *loop.Event, reported map[sourc
 		if !ok {
 			continue
 		}
-		at := l.Place(event)
-		if made := pass.ScalerOf(event); made != nil && made.At.Module == l.Function().Scope.Module {
-			at = made.At.Module.File.At(made.Call.Span())
-		}
-		if own := mixed(pass, engine); own != "" && !reported[at] {
-			reported[at] = true
-			wrappedAt(pass.Reportf(at, "a GradScaler scales the loss of a DeepSpeed engine that runs in %s: the engine scales and checks gradients itself, and never divides by this scale", own), engine).As(lint.Error).
-				Help("call engine.backward(loss) and engine.step() without a GradScaler")
-		}
+		scaledTwice(pass, l, event, engine, reported)
 		return
+	}
+}
+
+func scaledTwice(pass *lint.Pass, l *loop.Loop, event *loop.Event, engine workspace.Wrapper, reported map[source.Place]bool) {
+	at := l.Place(event)
+	if made := pass.ScalerOf(event); made != nil && made.At.Module == l.Function().Scope.Module {
+		at = made.At.Module.File.At(made.Call.Span())
+	}
+	if own := mixed(pass, engine); own != "" && !reported[at] {
+		reported[at] = true
+		wrappedAt(pass.Reportf(at, "a GradScaler scales the loss of a DeepSpeed engine that runs in %s: the engine scales and checks gradients itself, and never divides by this scale", own), engine).As(lint.Error).
+			Help("call engine.backward(loss) and engine.step() without a GradScaler")
 	}
 }
 
