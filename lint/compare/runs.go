@@ -10,6 +10,7 @@ import (
 	"github.com/trainvet/trainvet/configs/catalog"
 	"github.com/trainvet/trainvet/configs/memory"
 	"github.com/trainvet/trainvet/configs/plan"
+	"github.com/trainvet/trainvet/lint/check"
 	"github.com/trainvet/trainvet/lint/workspace"
 )
 
@@ -348,4 +349,16 @@ func perRank(p *plan.Plan) (int64, bool) {
 	micro, a := p.Batch.Micro.Get()
 	steps, b := p.Batch.Accumulation.Get()
 	return micro * steps, a && b
+}
+
+// Overview says of each run what a change would be held against.
+func Overview(ctx context.Context, snapshot *workspace.Snapshot, settings *check.Resolver, targets []check.Target) (all []Run) {
+	s := &side{snapshot: snapshot, settings: settings, targets: targets}
+	names, runs := s.runs(ctx, nil)
+	for _, name := range names {
+		for _, run := range runs[name] {
+			all = append(all, *compareRun(name, nil, run))
+		}
+	}
+	return all
 }
