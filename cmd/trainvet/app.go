@@ -150,7 +150,6 @@ func (a *app) root() *cobra.Command {
 	root.Version = versionText()
 	root.SetVersionTemplate("trainvet {{.Version}}\n")
 	root.SilenceErrors, root.SilenceUsage = true, true
-	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
@@ -164,6 +163,7 @@ func (a *app) root() *cobra.Command {
 		return usagef("--color must be auto, always or never, not %q", a.color)
 	}
 	root.SetHelpCommand(a.help(root))
-	root.AddCommand(a.check(), a.fit(), a.plan(), a.rule(), a.ast(), a.config(), a.diff(), a.summary(), a.init(), a.lsp(), a.version())
+	root.AddCommand(a.check(), a.fit(), a.plan(), a.rule(), a.ast(), a.config(), a.diff(), a.summary(), a.init(), a.lsp(), a.man(), a.version())
+	a.complete(root)
 	return root
 }

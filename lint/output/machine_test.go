@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"os/exec"
 	"path"
 	"slices"
 	"strings"
@@ -277,6 +278,23 @@ func TestXML(t *testing.T) {
 		}
 		if seen != n {
 			t.Errorf("%s: %d errors, want %d", name, seen, n)
+		}
+	}
+}
+
+// TestXMLLint lets another parser of XML read both formats.
+func TestXMLLint(t *testing.T) {
+	program, err := exec.LookPath("xmllint")
+	if err != nil {
+		t.Skip("NO xmllint: our XML is read by Go's parser alone")
+	}
+	for name, make := range reports {
+		for _, format := range []string{"junit", "checkstyle"} {
+			command := exec.Command(program, "--noout", "--nonet", "-")
+			command.Stdin = strings.NewReader(written(t, format, make(t)))
+			if output, err := command.CombinedOutput(); err != nil {
+				t.Errorf("%s, %s: %v\n%s", format, name, err, output)
+			}
 		}
 	}
 }

@@ -1,0 +1,14 @@
+# docker run --rm -v "$PWD:/work" trainvet check .
+FROM golang:1.26 AS build
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN go mod download
+COPY . .
+RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o /trainvet ./cmd/trainvet
+
+FROM scratch
+COPY --from=build /trainvet /trainvet
+WORKDIR /work
+USER 65534:65534
+ENTRYPOINT ["/trainvet"]
+CMD ["check", "."]
