@@ -27,6 +27,7 @@ var house = [][]string{
 	{"rules/*", "lint/check"},
 	{"lint/compare"}, // what a change does: both sides are checked
 	{"rules", "lint/output", "lint/lsp", "lint/linttest"},
+	{"lint/review"}, // the only one that opens the network
 	{"cmd/trainvet", "cmd/gen/keys"},
 }
 

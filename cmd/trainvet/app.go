@@ -163,7 +163,7 @@ func (a *app) root() *cobra.Command {
 		return usagef("--color must be auto, always or never, not %q", a.color)
 	}
 	root.SetHelpCommand(a.help(root))
-	root.AddCommand(a.check(), a.fit(), a.plan(), a.rule(), a.ast(), a.config(), a.diff(), a.summary(), a.init(), a.lsp(), a.man(), a.version())
+	root.AddCommand(a.check(), a.fit(), a.plan(), a.rule(), a.ast(), a.config(), a.diff(), a.review(), a.summary(), a.init(), a.lsp(), a.man(), a.version())
 	a.complete(root)
 	return root
 }

@@ -28,6 +28,9 @@ func told(report *check.Report, at source.Place, message string) string {
 	return message
 }
 
+// Fingerprints are the identities of all findings of a report, one by one, as 32 hexadecimal digits.
+func Fingerprints(report *check.Report) []string { return fingerprints(report) }
+
 // fingerprints are the identities of all findings, one by one, as 32 hexadecimal digits.
 func fingerprints(report *check.Report) []string {
 	all := make([]string, len(report.Findings))
