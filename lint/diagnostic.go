@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/trainvet/trainvet/lint/source"
+	"github.com/trainvet/trainvet/lint/workspace"
+	"github.com/trainvet/trainvet/pyscan"
 )
 
 // Diagnostic is one finding.
@@ -61,6 +63,14 @@ func (d *Diagnostic) Note(at source.Place, format string, args ...any) *Diagnost
 		d.Related = append(d.Related, Related{at, fmt.Sprintf(format, args...)})
 	}
 	return d
+}
+
+// Pinned adds where a release is asked for, where that decides about what changed with a version.
+func (d *Diagnostic) Pinned(pin workspace.Pin, version string) *Diagnostic {
+	if pin.Since(version) == pyscan.Maybe {
+		return d
+	}
+	return d.Note(pin.At(), "%s is asked for here", pin)
 }
 
 // Help says what to do where no edit can do it.

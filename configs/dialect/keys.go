@@ -43,6 +43,7 @@ type Key struct {
 	Stages   []int    // of ZeRO, in which the key has an effect; nil: all
 	Auto     []string // who fills in "auto": "transformers", "accelerate"
 
+	Added       string // the release that brought it, where older ones refuse it
 	Deprecated  bool
 	Removed     string // the release that no longer takes it; "true" where the key raises
 	Replacement string // dotted path; may name two, joined by " or "

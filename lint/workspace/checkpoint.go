@@ -187,6 +187,8 @@ func (v *View) CheckpointOf(scope *pyscan.Scope, frame *pyscan.Frame, call *synt
 	case known.kind == CheckpointWrapper:
 		if strings.Contains(v.text(v.arg(scope, frame, call, "checkpoint_impl", 1)), "CheckpointImpl.REENTRANT") {
 			c.Reentrant, c.Omitted = pyscan.Yes, false
+		} else if scope != nil && v.arg(scope, frame, call, "checkpoint_impl", 1) == nil && v.Pin(scope.Module.File.Path, "torch").Since("2.2") == pyscan.No {
+			c.Reentrant = pyscan.Yes // its default until then
 		}
 	case known.flag:
 		flag := v.arg(scope, frame, call, "use_reentrant", -1)

@@ -5,6 +5,7 @@ import (
 	"github.com/trainvet/trainvet/configs/dialect"
 	"github.com/trainvet/trainvet/configs/plan"
 	"github.com/trainvet/trainvet/lint/source"
+	"github.com/trainvet/trainvet/pyscan"
 )
 
 // Part is one piece of settings of a run, as one dialect reads it: a config file, a section of one that is written in
@@ -89,9 +90,25 @@ func (v *View) documents(name string) [][]*Part {
 		for _, section := range d.Sections(tree) {
 			parts = append(parts, newPart(name, section.Path, section.Tree, section.Dialect))
 		}
+		for _, part := range parts {
+			v.released(part)
+		}
 		documents = append(documents, parts)
 	}
 	return documents
+}
+
+// released puts the default in place that the release of the framework has with which the part is read, where that is known.
+func (v *View) released(part *Part) {
+	if part.Dialect != dialect.DeepSpeed || part.Plan.Optimizer.Clip.How() != plan.IsDefault {
+		return
+	}
+	switch pin := v.Pin(part.Path, "deepspeed"); pin.Since("0.19.3") {
+	case pyscan.Yes:
+		part.Plan.Optimizer.Clip = plan.Default(1.0, pin.String())
+	case pyscan.No:
+		part.Plan.Optimizer.Clip = plan.Default(0.0, pin.String()+", which does not clip")
+	}
 }
 
 // Setting is one written setting: its key, and its value.

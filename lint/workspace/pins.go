@@ -23,12 +23,24 @@ type Pin struct {
 // Known reports whether anything is said about the release.
 func (p Pin) Known() bool { return !p.Range.Any() && !p.Range.Empty() }
 
+// String is the package with its releases: "torch 2.3.0", "torch >=2.1,<2.4", "torch".
+func (p Pin) String() string {
+	if v, ok := p.Range.Exact(); ok {
+		return p.Package + " " + v.String()
+	}
+	if !p.Known() {
+		return p.Package
+	}
+	return p.Package + " " + p.Range.String()
+}
+
 // Since reports whether the release is the given one or later. Maybe: nothing is said, or both are allowed.
 func (p Pin) Since(version string) pyscan.Truth {
+	if !p.Known() {
+		return pyscan.Maybe
+	}
 	v := pep440.Must(version)
 	switch {
-	case !p.Known():
-		return pyscan.Maybe
 	case p.Range.Since(v):
 		return pyscan.Yes
 	case p.Range.Below(v):
@@ -56,14 +68,19 @@ func (v *View) Pin(file, name string) Pin {
 	if pin, known := v.settings.pins[key]; known {
 		return pin
 	}
-	near, found, unknown := v.nearPin(file, name)
-	pin := Pin{Package: name}
-	if !unknown {
-		pin = v.folderPin(file, name)
-		if found && pin.Range.Overlaps(near.Range) {
-			pin.Range = pin.Range.And(near.Range)
-			pin.From = distinctPlaces(append(near.From, pin.From...))
-		} else if found {
+	if v.settings.pins == nil {
+		v.settings.pins = map[pinKey]Pin{}
+	}
+	pin, found := v.folderPin(file, name)
+	if !found || source.KindOf(file, nil) != source.Python {
+		near, asks, unknown := v.nearPin(file, name)
+		switch {
+		case unknown:
+			pin = Pin{Package: name}
+		case asks && pin.Range.Overlaps(near.Range):
+			near.Range, near.From = pin.Range.And(near.Range), distinctPlaces(append(near.From, pin.From...))
+			pin = near
+		case asks:
 			pin = Pin{Package: name}
 		}
 	}
@@ -71,11 +88,8 @@ func (v *View) Pin(file, name string) Pin {
 	return pin
 }
 
-// nearPin is what a script itself installs, or the scripts that launch a Python file.
+// nearPin is what a script itself installs; for a Python file that no folder speaks of, the scripts that launch it, wherever they are.
 func (v *View) nearPin(file, name string) (pin Pin, found, unknown bool) {
-	if v.settings.pins == nil {
-		v.settings.pins = map[pinKey]Pin{}
-	}
 	var scripts []string
 	switch source.KindOf(file, nil) {
 	case source.Shell, source.Dockerfile:
@@ -104,7 +118,7 @@ func (v *View) nearPin(file, name string) (pin Pin, found, unknown bool) {
 }
 
 // folderPin is the pin of the nearest folder in which a file asks for the package.
-func (v *View) folderPin(file, name string) Pin {
+func (v *View) folderPin(file, name string) (pin Pin, found bool) {
 	for _, folder := range v.folders(file) {
 		key := pinKey{folder + "/", name}
 		pin, known := v.settings.pins[key]
@@ -113,10 +127,10 @@ func (v *View) folderPin(file, name string) Pin {
 			v.settings.pins[key] = pin
 		}
 		if pin.Package != "" {
-			return pin
+			return pin, true
 		}
 	}
-	return Pin{Package: name}
+	return Pin{Package: name}, false
 }
 
 // folders are those from a file up to the top of its project.
@@ -225,7 +239,7 @@ func pinRole(name string) role {
 	}
 	for _, word := range strings.FieldsFunc(base, func(c rune) bool { return c == '-' || c == '_' || c == '.' || c == '/' }) {
 		switch word {
-		case "dev", "test", "tests", "doc", "docs", "lint", "ci", "readthedocs", "develop", "development", "build", "linting":
+		case "dev", "test", "tests", "doc", "docs", "lint", "ci", "readthedocs", "develop", "development", "build", "linting", "typing", "types", "mypy", "benchmark", "benchmarks":
 			return noPins
 		}
 	}
@@ -237,9 +251,7 @@ func pinRole(name string) role {
 			return otherPins
 		}
 	case source.Shell:
-		if strings.Contains(base, "install") || strings.Contains(base, "setup") || strings.Contains(base, "env") {
-			return otherPins
-		}
+		return otherPins
 	}
 	return noPins
 }

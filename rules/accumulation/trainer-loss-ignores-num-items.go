@@ -40,7 +40,8 @@ func findTrainerLoss(pass *lint.Pass, m *pyscan.Module) {
 			return
 		}
 		at, ok := nameOf(m.File, def)
-		if !ok {
+		transformers := pass.Pin(m.File.Path, "transformers")
+		if !ok || transformers.Since("4.46") == pyscan.No { // which divides the loss itself
 			return
 		}
 		takes, keywords := "", ""
@@ -54,7 +55,7 @@ func findTrainerLoss(pass *lint.Pass, m *pyscan.Module) {
 		}
 		switch {
 		case takes == "" && keywords == "":
-			pass.Reportf(at, "the Trainer of transformers 4.46 and later calls compute_loss with num_items_in_batch, which this one does not take: TypeError in the first step").As(lint.Error).
+			pass.Reportf(at, "the Trainer of transformers 4.46 and later calls compute_loss with num_items_in_batch, which this one does not take: TypeError in the first step").As(lint.Error).Pinned(transformers, "4.46").
 				Help("add the parameter num_items_in_batch=None, and use it")
 		case takes != "" && uses(scope, takes), takes == "" && uses(scope, keywords):
 		case divisionKept(pass, value, 6), !meansAnything(scope):
@@ -63,7 +64,7 @@ func findTrainerLoss(pass *lint.Pass, m *pyscan.Module) {
 			if !ofLanguageModel(scope) {
 				d.As(lint.Info)
 			}
-			d.Help("divide a summed loss by num_items_in_batch, pass it on to super().compute_loss, or set model_accepts_loss_kwargs = False on the trainer")
+			d.Pinned(transformers, "4.46").Help("divide a summed loss by num_items_in_batch, pass it on to super().compute_loss, or set model_accepts_loss_kwargs = False on the trainer")
 		}
 	})
 }

@@ -4,9 +4,11 @@ import (
 	_ "embed"
 	"strings"
 
+	"github.com/trainvet/trainvet/configs"
 	"github.com/trainvet/trainvet/configs/dialect"
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/workspace"
+	"github.com/trainvet/trainvet/pyscan"
 )
 
 //go:embed deprecated-key.md
@@ -49,10 +51,26 @@ func cutPath(path string) (section, name string) {
 	return "", path
 }
 
-// checkRemoved: which release will read the file is not known, so that a key which was taken without a word until the last
-// major release is told as advice.
+// checkRemoved: where no pin says which release will read the file, a key which was taken without a word until the last major release is
+// told as advice.
 func checkRemoved(pass *lint.Pass, s *setting) {
 	version := strings.Fields(s.table.Version)[0]
+	if pin := pass.Pin(s.part.Path, owner(version)); pin.Known() && s.key.Removed[0] >= '0' && s.key.Removed[0] <= '9' {
+		switch pin.Since(s.key.Removed) {
+		case pyscan.Yes:
+			d := pass.Reportf(s.item().KeyAt, "%s is gone since %s %s, and %s stops at keys that it does not know%s", s.name, owner(version), s.key.Removed, pin, instead(s.key)).As(lint.Error).Pinned(pin, s.key.Removed)
+			if s.part.Tree.Format == configs.Flags {
+				d.As(lint.Info) // it may be the program's own
+			}
+			repair(pass, d, s)
+			return
+		case pyscan.No:
+			if s.key.Deprecated {
+				pass.Reportf(s.item().KeyAt, "%s is gone from %s %s on, which stops at keys that it does not know; %s still takes it", s.name, owner(version), s.key.Removed, pin).As(lint.Info).Pinned(pin, s.key.Removed)
+			}
+			return
+		}
+	}
 	d := pass.Reportf(s.item().KeyAt, "%s is gone since %s %s, which stops at keys that it does not know%s", s.name, owner(version), s.key.Removed, instead(s.key))
 	if !s.key.Deprecated || fromFlags(s.part) {
 		d.As(lint.Info)

@@ -29,7 +29,7 @@ var InvalidValue = &lint.Rule{
 		for s := range settings(part) {
 			fault := faultOf(s)
 			if fault == nil {
-				fault = ruleOfFramework(s)
+				fault = ruleOfFramework(pass, s)
 			}
 			if fault == nil {
 				continue
@@ -39,7 +39,7 @@ var InvalidValue = &lint.Rule{
 				at = s.item().KeyAt
 			}
 			told[at] = true
-			d := pass.Reportf(at, "%s %s", s.path(), fault.message).As(fault.severity)
+			d := pass.Reportf(at, "%s %s", s.path(), fault.message).As(fault.severity).Pinned(fault.pin, fault.since)
 			d.Key = part.Key(s.path())
 			if fault.instead != "" {
 				d.Suggest(fmt.Sprintf("write %s", fault.instead), lint.Unsafe, lint.Edit{At: s.item().Value.At, Text: fault.instead})

@@ -9,6 +9,7 @@ import (
 	"github.com/trainvet/trainvet/configs/dialect"
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/workspace"
+	"github.com/trainvet/trainvet/pyscan"
 )
 
 //go:embed misplaced-key.md
@@ -31,7 +32,11 @@ var MisplacedKey = &lint.Rule{
 				continue
 			}
 			if to := home(s); to != "" {
-				d := pass.Reportf(s.item().KeyAt, "%s does not belong in %s%s", s.name, place(s), effect(part.Dialect, misplacedPolicy(s)))
+				policy, since, deepspeed := strictness(pass, s, misplacedPolicy(s))
+				d := pass.Reportf(s.item().KeyAt, "%s does not belong in %s%s", s.name, place(s), effect(part.Dialect, policy)+since).Pinned(deepspeed, strictPrecision)
+				if deepspeed.Since(strictPrecision) == pyscan.No {
+					d.As(lint.Warning) // a later release refuses it
+				}
 				d.Help("%s", to)
 				if part.Dialect == dialect.Accelerate && strings.HasPrefix(to, "write it in a DeepSpeed config") {
 					d.As(lint.Warning) // no setting of accelerate's own was meant

@@ -9,6 +9,7 @@ import (
 	"github.com/trainvet/trainvet/configs/dialect"
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/workspace"
+	"github.com/trainvet/trainvet/pyscan"
 )
 
 //go:embed unknown-key.md
@@ -28,11 +29,41 @@ var UnknownKey = &lint.Rule{
 			return
 		}
 		for s := range settings(part) {
+			if s.key != nil && s.key.Added != "" {
+				checkAdded(pass, s)
+			}
 			if s.key == nil && (fromFlags(part) || home(s) == "") {
 				checkUnknown(pass, s)
 			}
 		}
 	},
+}
+
+// checkAdded reports a key that came with a later release than the one that is asked for.
+func checkAdded(pass *lint.Pass, s *setting) {
+	owner := strings.ToLower(strings.Fields(s.table.Version)[0])
+	if pin := pass.Pin(s.part.Path, owner); pin.Since(s.key.Added) == pyscan.No {
+		pass.Reportf(s.item().KeyAt, "%s came with %s %s: %s refuses the settings", s.name, strings.Fields(s.table.Version)[0], s.key.Added, pin).Pinned(pin, s.key.Added).Help("ask for %s>=%s, or leave the key out", owner, s.key.Added)
+	}
+}
+
+// strictPrecision is the release of DeepSpeed from which the sections fp16 and bf16 refuse keys that they do not know; before, they were
+// ignored (deepspeedai/DeepSpeed#6976).
+const strictPrecision = "0.17.1"
+
+// strictness is what the release of DeepSpeed that is asked for does with an unknown key; since says from which one on, where that is open.
+func strictness(pass *lint.Pass, s *setting, policy dialect.Unknown) (_ dialect.Unknown, since string, pin workspace.Pin) {
+	if policy != dialect.Rejected || s.part.Dialect != dialect.DeepSpeed || s.section != "fp16" && s.section != "bf16" {
+		return policy, "", pin
+	}
+	pin = pass.Pin(s.part.Path, "deepspeed")
+	switch pin.Since(strictPrecision) {
+	case pyscan.No:
+		return dialect.Ignored, "", pin
+	case pyscan.Maybe:
+		return policy, ", from " + strictPrecision + " on", pin
+	}
+	return policy, "", pin
 }
 
 func checkUnknown(pass *lint.Pass, s *setting) {
@@ -71,8 +102,11 @@ func checkUnknown(pass *lint.Pass, s *setting) {
 	if near == "" && s.part.Dialect == dialect.DeepSpeed && s.section == "" && s.within.Item(elsewhere[s.name]) == nil {
 		near = elsewhere[s.name]
 	}
-	d := pass.Reportf(s.item().KeyAt, "%s is no key of %s%s%s", s.name, place(s), effect(s.part.Dialect, policy), meant(near))
+	policy, since, deepspeed := strictness(pass, s, policy)
+	d := pass.Reportf(s.item().KeyAt, "%s is no key of %s%s%s", s.name, place(s), effect(s.part.Dialect, policy)+since, meant(near)).Pinned(deepspeed, strictPrecision)
 	switch {
+	case policy == dialect.Ignored && deepspeed.Since(strictPrecision) == pyscan.No:
+		d.As(lint.Warning) // a later release refuses it
 	case policy == dialect.Ignored && near == "" && (s.section != "" || s.part.Dialect != dialect.DeepSpeed):
 		d.As(lint.Warning) // it may be the program's own
 	case near == "" && s.part.Dialect == dialect.Torchtune:

@@ -12,13 +12,16 @@ import (
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/constant"
 	"github.com/trainvet/trainvet/lint/nearest"
+	"github.com/trainvet/trainvet/lint/workspace"
 )
 
 // fault is what is wrong with a value.
 type fault struct {
 	message  string // begins with a verb
 	severity lint.Severity
-	instead  string // text of the value that was meant; "" where that is open
+	instead  string        // text of the value that was meant; "" where that is open
+	pin      workspace.Pin // the release that decides, where one does
+	since    string        // the release with which that changed
 }
 
 func refused(format string, args ...any) *fault {

@@ -12,11 +12,12 @@ import (
 	"github.com/trainvet/trainvet/lint/constant"
 	"github.com/trainvet/trainvet/lint/nearest"
 	"github.com/trainvet/trainvet/lint/workspace"
+	"github.com/trainvet/trainvet/pyscan"
 )
 
 // ruleOfFramework are the values that a framework refuses for another reason than their type: most of them only beside
 // another setting.
-func ruleOfFramework(s *setting) *fault {
+func ruleOfFramework(pass *lint.Pass, s *setting) *fault {
 	if s.item().Value.Open {
 		return nil
 	}
@@ -25,20 +26,27 @@ func ruleOfFramework(s *setting) *fault {
 	}
 	switch s.part.Dialect {
 	case dialect.DeepSpeed:
-		return deepspeedFault(s)
+		return deepspeedFault(pass, s)
 	case dialect.HFTrainingArguments, dialect.LLaMAFactory:
-		return trainerFault(s)
+		return trainerFault(pass, s)
 	}
 	return nil
 }
 
-func trainerFault(s *setting) *fault {
+func trainerFault(pass *lint.Pass, s *setting) *fault {
 	v, ok := value(s.part, s.item().Value)
 	if !ok || s.section != "" {
 		return nil
 	}
 	n, isNumber := v.Number()
 	if s.name == "warmup_steps" && isNumber && v.Kind() == constant.Float && n != math.Trunc(n) {
+		if pin := pass.Pin(s.part.Path, "transformers"); pin.Since("5") == pyscan.Yes && n > 0 && n < 1 {
+			return nil // the share of all steps
+		} else if pin.Since("5") == pyscan.No {
+			f := refused("is %s, which is no number of steps: %s fails on it; write warmup_ratio for a share of all steps", v, pin)
+			f.pin, f.since = pin, "5"
+			return f
+		}
 		f := refused("is %s, which is no number of steps: transformers before 5 fails on it, and 5 takes a value below 1 as the share of all steps; write warmup_ratio for that", v)
 		if s.part.Dialect != dialect.LLaMAFactory || n >= 1 {
 			f.severity = lint.Warning
@@ -48,7 +56,7 @@ func trainerFault(s *setting) *fault {
 	return nil
 }
 
-func deepspeedFault(s *setting) *fault {
+func deepspeedFault(pass *lint.Pass, s *setting) *fault {
 	v, ok := value(s.part, s.item().Value)
 	if !ok || isAuto(v) {
 		return elasticFault(s)
@@ -102,7 +110,7 @@ func deepspeedFault(s *setting) *fault {
 			return refused("is on, which needs bf16.bf16_master_weights_and_grads too")
 		}
 	case "scheduler.params.warmup_num_steps":
-		return warmupFault(s, v)
+		return warmupFault(pass, s, v)
 	case "scheduler.params.total_num_steps":
 		warmup, ok := numberAt(s.part, "scheduler", "params", "warmup_num_steps")
 		if ok && isNumber && n < warmup && isWarmup(s.part) {
@@ -139,7 +147,7 @@ func isWarmup(part *workspace.Part) bool {
 }
 
 // warmupFault: the number of warm-up steps is a whole one above 0 since 0.19.3; before, 0 became 2.
-func warmupFault(s *setting, v constant.Value) *fault {
+func warmupFault(pass *lint.Pass, s *setting, v constant.Value) *fault {
 	if !isWarmup(s.part) {
 		return nil
 	}
@@ -154,6 +162,15 @@ func warmupFault(s *setting, v constant.Value) *fault {
 	case v.Kind() == constant.Float:
 		return refused("is %s, wanted a whole number of steps: the scheduler refuses it when the engine starts", v)
 	case n < 1:
+		if pin := pass.Pin(s.part.Path, "deepspeed"); pin.Since("0.19.3") == pyscan.No {
+			f := refused("is %s, wanted at least 1: %s warms up over 2 steps instead, and DeepSpeed from 0.19.3 on refuses it", v, pin)
+			f.severity, f.pin, f.since = lint.Warning, pin, "0.19.3"
+			return f
+		} else if pin.Since("0.19.3") == pyscan.Yes {
+			f := refused("is %s, wanted at least 1: %s refuses it when the engine starts", v, pin)
+			f.pin, f.since = pin, "0.19.3"
+			return f
+		}
 		return refused("is %s, wanted at least 1: the scheduler divides by its logarithm, and DeepSpeed from 0.19.3 on refuses it when the engine starts", v)
 	}
 	return nil

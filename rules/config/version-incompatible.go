@@ -173,20 +173,12 @@ func (v *versions) toolkit() {
 // report stands at the pin of the package that makes the demand, or at the other one where only that is in this file.
 func (v *versions) report(a, b workspace.Pin, what, needs string, as lint.Severity) {
 	v.reported[a.Package+" "+b.Package] = true
-	at, other, otherName := a.From[0], b.From[0], release(b)
+	at, other, otherName := a.From[0], b.From[0], b
 	if at.Path != v.file {
-		at, other, otherName = other, at, release(a)
+		at, other, otherName = other, at, a
 	}
-	d := v.pass.Reportf(at, "%s does not work with %s: %s", release(a), release(b), what).As(as).Note(other, "%s is asked for here", otherName)
-	d.Help("%s needs %s%s", release(a), b.Package, strings.ReplaceAll(needs, "||", " or "))
-}
-
-// release is a package with the releases that are asked for.
-func release(p workspace.Pin) string {
-	if v, ok := p.Range.Exact(); ok {
-		return p.Package + " " + v.String()
-	}
-	return p.Package + " " + p.Range.String()
+	d := v.pass.Reportf(at, "%s does not work with %s: %s", a, b, what).As(as).Note(other, "%s is asked for here", otherName)
+	d.Help("%s needs %s%s", a, b.Package, strings.ReplaceAll(needs, "||", " or "))
 }
 
 // maxImporters bounds the files that are named as evidence of one import.
@@ -215,7 +207,7 @@ func (v *versions) provision(p *provided) {
 			continue
 		}
 		if d == nil {
-			d = v.pass.Reportf(pin.From[0], "%s has no %s, %s: %s stops at its import", release(pin), p.name, since(p), path.Base(name)).As(lint.Error)
+			d = v.pass.Reportf(pin.From[0], "%s has no %s, %s: %s stops at its import", pin, p.name, since(p), path.Base(name)).As(lint.Error)
 			if p.instead != "" {
 				d.Help("ask for %s%s, or %s", p.of, p.in, p.instead)
 			} else {

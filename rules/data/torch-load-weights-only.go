@@ -26,8 +26,17 @@ var TorchLoadWeightsOnly = &lint.Rule{
 			if workspace.Argument(call, "weights_only", -1) != nil || pass.OpenKeywords(scope, nil, call) {
 				return
 			}
-			pass.Reportf(module.File.At(call.Span()), "torch.load leaves weights_only out: before torch 2.6 the file may run any code when it is loaded, from then on whatever is no tensor or plain container is refused").
-				Help("pass weights_only=True, or False for a file that you trust")
+			at, torch := module.File.At(call.Span()), pass.Pin(module.File.Path, "torch")
+			var d *lint.Diagnostic
+			switch torch.Since("2.6") {
+			case pyscan.No:
+				d = pass.Reportf(at, "torch.load leaves weights_only out: with %s the file may run any code when it is loaded", torch).As(lint.Warning)
+			case pyscan.Yes:
+				d = pass.Reportf(at, "torch.load leaves weights_only out: %s refuses whatever is no tensor or plain container", torch)
+			default:
+				d = pass.Reportf(at, "torch.load leaves weights_only out: before torch 2.6 the file may run any code when it is loaded, from then on whatever is no tensor or plain container is refused")
+			}
+			d.Pinned(torch, "2.6").Help("pass weights_only=True, or False for a file that you trust")
 		})
 	},
 }

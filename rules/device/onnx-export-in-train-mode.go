@@ -44,6 +44,10 @@ func checkExport(pass *lint.Pass, module *pyscan.Module, call *syntax.Call) {
 	if dynamo := pass.Arg(scope, nil, call, "dynamo", -1); dynamo != nil && pass.Truthy(dynamo) == pyscan.No {
 		return // the exporter of TorchScript switches the model to evaluation by itself
 	}
+	torch := pass.Pin(module.File.Path, "torch")
+	if torch.Since("2.9") == pyscan.No && workspace.Argument(call, "dynamo", -1) == nil && pass.ExternalName(pass.Eval(scope, nil, call.Func)) != "torch.onnx.dynamo_export" {
+		return // its default is the exporter of TorchScript
+	}
 	last := modeCall(module, scope, model, call)
 	switch {
 	case last == "train":

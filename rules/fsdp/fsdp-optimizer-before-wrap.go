@@ -96,7 +96,7 @@ func checkOrder(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, opt
 		return
 	}
 	d := pass.Reportf(madeAt(module, made, optimizer), "the optimizer is given the parameters of the model before %s replaces them by sharded ones: it steps on tensors that the model no longer uses", w.Kind)
-	if w.Kind == workspace.FSDP1 {
+	if torch := pass.Pin(module.File.Path, "torch"); w.Kind == workspace.FSDP1 && torch.Since("2.0") != pyscan.No {
 		if original := pass.Keyword(w, "use_orig_params", -1); original != nil && pass.Truthy(pass.Settled(original)) != pyscan.No || original == nil && pass.OpenKeywords(w.Scope, w.Frame, w.Call) {
 			d.As(lint.Warning)
 		}

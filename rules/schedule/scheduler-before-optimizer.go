@@ -50,6 +50,9 @@ func checkOrder(pass *lint.Pass, root *loop.Loop, sched *loop.Event) {
 	if after == nil || len(in.Deep(loop.Backward)) == 0 || sched.Guard.Has(loop.First) || sched.Guard.Always() == pyscan.No && sched.Guard.Boundary() == nil || len(sched.Guard) > 0 && skipsFirst(sched.Guard) {
 		return
 	}
+	if pass.Pin(sched.Scope.Module.File.Path, "torch").Since("1.1") == pyscan.No {
+		return // then it was the documented order
+	}
 	d := pass.Reportf(root.Place(sched), "the schedule is advanced before the optimizer steps: the first value of the learning rate is never used, and every later one comes a step early")
 	d.Note(after.At, "the optimizer steps here")
 	d.Help("advance the schedule after optimizer.step()")

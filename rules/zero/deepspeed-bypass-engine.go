@@ -42,6 +42,9 @@ var DeepspeedBypassEngine = &lint.Rule{
 	},
 }
 
+// torchStyle is the release of DeepSpeed from which loss.backward() works on what an engine computed (deepspeedai/DeepSpeed#7665).
+const torchStyle = "0.18.3"
+
 type bypass struct {
 	pass     *lint.Pass
 	loop     *loop.Loop
@@ -66,10 +69,22 @@ func (b *bypass) backward(event *loop.Event) {
 			continue
 		}
 		b.engines = append(b.engines, engine)
-		d := b.report(event, engine, "loss.backward() goes past the DeepSpeed engine that computed the loss: before late 2025 no gradients are reduced between ranks, and the engine neither scales the loss nor counts the micro-batch")
+		deepspeed := b.pass.Pin(event.Scope.Module.File.Path, "deepspeed")
+		message := "loss.backward() goes past the DeepSpeed engine that computed the loss: before late 2025 no gradients are reduced between ranks, and the engine neither scales the loss nor counts the micro-batch"
+		switch deepspeed.Since(torchStyle) {
+		case pyscan.No:
+			message = "loss.backward() goes past the DeepSpeed engine that computed the loss: with " + deepspeed.String() + " no gradients are reduced between ranks, and the engine neither scales the loss nor counts the micro-batch"
+		case pyscan.Yes:
+			message = "loss.backward() goes past the DeepSpeed engine that computed the loss: " + deepspeed.String() + " reduces gradients for it from ZeRO stage 1 on, and raises at stage 0"
+		}
+		d := b.report(event, engine, message)
 		if d == nil {
 			return
 		}
+		if deepspeed.Since(torchStyle) == pyscan.No {
+			d.As(lint.Error)
+		}
+		d.Pinned(deepspeed, torchStyle)
 		model := part.Scope.Module.File.Slice(call.Func.Span())
 		if loss, ok := event.Loss.(*syntax.Name); ok && event.Call != nil && len(event.Via) == 0 && part.Scope == event.Scope && len(event.Call.Args)+len(event.Call.Keywords) == 0 && pyscan.Path(call.Func) != "" {
 			d.Suggest("let the engine run backward", lint.Unsafe, lint.Edit{At: event.At, Text: model + ".backward(" + loss.ID + ")"})

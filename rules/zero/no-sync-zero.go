@@ -2,6 +2,7 @@ package zero
 
 import (
 	_ "embed"
+	"fmt"
 
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/source"
@@ -68,6 +69,10 @@ func checkNoSync(pass *lint.Pass, module *pyscan.Module, attr *syntax.Attribute,
 	d := pass.Reportf(at, "no_sync() of a DeepSpeed engine at ZeRO stage %d: it asserts that gradients are not partitioned, and stage %d reduces them at each backward by design", stage, stage)
 	if !config.Certain {
 		d.As(lint.Warning)
+	}
+	if deepspeed := pass.Pin(module.File.Path, "deepspeed"); deepspeed.Since("0.15.5") == pyscan.No { // deepspeedai/DeepSpeed#6675
+		d.Message = fmt.Sprintf("the engine of %s has no no_sync(): the first micro-batch ends in an AttributeError, and later releases assert at ZeRO stage %d that gradients are not partitioned", deepspeed, stage)
+		d.Pinned(deepspeed, "0.15.5")
 	}
 	stageAt(wrappedAt(d, w), part)
 	if choice := choices[e]; choice != nil {
