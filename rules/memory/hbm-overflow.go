@@ -3,7 +3,6 @@ package memory
 import (
 	_ "embed"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -26,11 +25,11 @@ var HbmOverflow = &lint.Rule{
 	Since:    "0.1",
 	Doc:      docHbmOverflow,
 	Severity: lint.Error,
+	Fix:      lint.SometimesFix,
 	Run: func(pass *lint.Pass, run *workspace.Run) {
 		name, known := run.Plan.Device.Get()
-		experts, _ := run.Plan.Model.Experts.Get()
-		if !known || !run.Trains() || experts > 0 && run.Plan.Model.Gated.Is(false) {
-			return // the estimate takes experts to be gated
+		if !known || !run.Trains() {
+			return
 		}
 		device, err := catalog.Device(name)
 		if err != nil {
@@ -85,10 +84,6 @@ func loosen(p *plan.Plan, run *workspace.Run) {
 	if rank, ok := p.LoRA.Rank.Get(); !ok || rank > 0 && !p.Quantization.Kind.Known() {
 		p.LoRA.Rank = plan.Default(max(rank, 1), triedNote)
 		p.Quantization.Kind = plan.Default(plan.NF4, triedNote)
-	}
-	// Megatron splits experts over the tensor-parallel ranks as well, unless it is told otherwise.
-	if experts, ok := p.Model.Experts.Get(); ok && experts > 0 && p.Stack.Is(plan.Megatron) {
-		p.Parallel.Expert = plan.Default(p.Parallel.Expert.Or(1)*p.Parallel.Tensor.Or(1), triedNote)
 	}
 	loosenSharding(p, run)
 }
@@ -189,9 +184,7 @@ func (n *need) report(pass *lint.Pass, run *workspace.Run, device *catalog.Devic
 			d.Note(place, "%s", device.Assumption)
 		}
 	}
-	if help := n.help(run, device); help != "" {
-		d.Help("%s", help)
-	}
+	n.advise(d, run, device)
 }
 
 // tried are the values that were taken where no file says them.
@@ -243,44 +236,6 @@ func (n *need) place(run *workspace.Run) (source.Place, string) {
 		}
 	}
 	return source.Place{}, ""
-}
-
-// help names the cheapest change that makes the run fit.
-func (n *need) help(run *workspace.Run, device *catalog.DeviceSpec) string {
-	if n.usage == nil {
-		return "shard over more ranks, or offload the optimizer states"
-	}
-	options := memory.Options(n.plan, device)
-	if len(options) == 0 {
-		return ""
-	}
-	best := options[0]
-	var changes []string
-	for _, change := range best.Changes {
-		changes = append(changes, changeText(run, change))
-	}
-	text := strings.Join(changes, ", ")
-	if tried := n.tried(); len(tried) > 0 {
-		text += ", with " + strings.Join(tried, " and ")
-	}
-	if best.Fits {
-		return fmt.Sprintf("the cheapest change that fits: %s (%s, about %.0f %% of the throughput)", text, gigabytes(best.NeedsBytes), 100*math.Min(best.Throughput, 1))
-	}
-	return fmt.Sprintf("no change that trainvet knows makes it fit; the lowest peak has %s (%s)", text, gigabytes(best.NeedsBytes))
-}
-
-// changeText calls a value as the run's own files call it.
-func changeText(run *workspace.Run, change memory.Change) string {
-	name := change.Name
-	if fact, ok := plan.Lookup(&run.Plan, change.Name); ok && fact.How() == plan.IsWritten {
-		for _, place := range fact.From() {
-			if setting, ok := run.Setting(place); ok {
-				name = setting.Name()
-				break
-			}
-		}
-	}
-	return fmt.Sprintf("%s %s -> %s", name, change.From, change.To)
 }
 
 // partsText lists the largest parts.

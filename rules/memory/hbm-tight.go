@@ -19,10 +19,10 @@ var HbmTight = &lint.Rule{
 	Since:    "0.1",
 	Doc:      docHbmTight,
 	Severity: lint.Warning,
+	Fix:      lint.SometimesFix,
 	Run: func(pass *lint.Pass, run *workspace.Run) {
 		name, known := run.Plan.Device.Get()
-		experts, _ := run.Plan.Model.Experts.Get()
-		if !known || !run.Trains() || experts > 0 && run.Plan.Model.Gated.Is(false) {
+		if !known || !run.Trains() {
 			return
 		}
 		device, err := catalog.Device(name)
@@ -47,8 +47,6 @@ var HbmTight = &lint.Rule{
 				d.Note(place, "%s", device.Assumption)
 			}
 		}
-		if help := n.help(run, device); help != "" {
-			d.Help("%s", help)
-		}
+		n.advise(d, run, device)
 	},
 }
