@@ -75,6 +75,9 @@ func loosen(p *plan.Plan, run *workspace.Run) {
 	if !p.Attention.Kernel.Known() {
 		p.Attention.Kernel = plan.Default(plan.Flash, triedNote)
 	}
+	if !p.Optimizer.Type.Known() {
+		p.Optimizer.Type = plan.Default(plan.SGD, triedNote)
+	}
 	if !p.Offload.Optimizer.Known() {
 		p.Offload.Optimizer = plan.Default(plan.CPU, triedNote)
 	}

@@ -22,8 +22,8 @@ var HbmTight = &lint.Rule{
 	Fix:      lint.SometimesFix,
 	Run: func(pass *lint.Pass, run *workspace.Run) {
 		name, known := run.Plan.Device.Get()
-		if !known || !run.Trains() {
-			return
+		if !known || !run.Trains() || !run.Plan.Optimizer.Type.Known() {
+			return // GaLore and the like have states of their own sizes
 		}
 		device, err := catalog.Device(name)
 		if err != nil {

@@ -24,7 +24,7 @@ var LogitsMemory = &lint.Rule{
 	Severity: lint.Info,
 	Run: func(pass *lint.Pass, run *workspace.Run) {
 		device, ok := knownDevice(run)
-		if !ok || run.Plan.Stack.Is(plan.Megatron) {
+		if !ok || run.Plan.Stack.Is(plan.Megatron) || !plainTraining(run) {
 			return
 		}
 		report, err := run.Memory()

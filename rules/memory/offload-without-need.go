@@ -3,6 +3,7 @@ package memory
 import (
 	_ "embed"
 	"math"
+	"slices"
 
 	"github.com/trainvet/trainvet/configs/catalog"
 	"github.com/trainvet/trainvet/configs/memory"
@@ -25,13 +26,13 @@ var OffloadWithoutNeed = &lint.Rule{
 	Mentions: []string{"offload"},
 	Run: func(pass *lint.Pass, run *workspace.Run) {
 		device, ok := knownDevice(run)
-		if !ok {
+		if !ok || !plainTraining(run) {
 			return
 		}
 		before := run.Plan
-		at, key := offloaded(run, before.Offload.Optimizer)
+		at := offloaded(run, before.Offload.Optimizer)
 		if at.IsZero() {
-			at, key = offloaded(run, before.Offload.Param)
+			at = offloaded(run, before.Offload.Param)
 		}
 		if at.IsZero() {
 			return
@@ -42,8 +43,8 @@ var OffloadWithoutNeed = &lint.Rule{
 		if err != nil || len(missing) > 0 || usage.Device == nil || memory.Fit(usage, device) != memory.Fits || usage.Needed.High > device.UsableBytes {
 			return
 		}
-		d := pass.Reportf(at, "without %s the run needs about %s on each rank, at most %s, of the %s that %s has: the optimizer step on the CPU and the way over the host link are paid for nothing",
-			key, gigabytes(usage.Needed.Bytes), gigabytes(usage.Needed.High), gigabytes(device.UsableBytes), device.Name)
+		d := pass.Reportf(at, "with its states on the device the run needs about %s on each rank, at most %s, of the %s that %s has: the optimizer step on the CPU and the way over the host link are paid for nothing",
+			gigabytes(usage.Needed.Bytes), gigabytes(usage.Needed.High), gigabytes(device.UsableBytes), device.Name)
 		with, known := memory.Price(&before)
 		without, known2 := memory.Price(&after)
 		if known && known2 && with.Seconds > 0 && without.Seconds > 0 && without.Seconds < with.Seconds {
@@ -55,16 +56,35 @@ var OffloadWithoutNeed = &lint.Rule{
 }
 
 // offloaded is the key that puts a state elsewhere.
-func offloaded(run *workspace.Run, v plan.Value[plan.Offload]) (at source.Place, key string) {
+func offloaded(run *workspace.Run, v plan.Value[plan.Offload]) source.Place {
 	where, ok := v.Get()
 	if !ok || where == plan.NoOffload || v.How() != plan.IsWritten {
-		return at, ""
+		return source.Place{}
 	}
-	at, key, ok = run.Written(v)
+	at, _, ok := run.Written(v)
 	if !ok {
-		return source.Place{}, ""
+		return source.Place{}
 	}
-	return at, key
+	return at
+}
+
+// others are keys of runs that compute something else than the loss of a language model, or that share the device with another program:
+// classifiers and reward models, reinforcement learning with its generation, distillation, prediction.
+var others = [...]string{"task_type", "num_labels", "rlhf_type", "reward_model", "process_reward_model", "use_vllm", "teacher_model", "ref_model", "do_predict",
+	"predict_with_generate", "num_generations", "rl"}
+
+// plainTraining reports whether nothing says that the run is of another kind.
+func plainTraining(run *workspace.Run) bool {
+	for _, item := range run.Keys() {
+		key := workspace.PlainKey(item.Key)
+		if slices.Contains(others[:], key) && (item.Value == nil || !slices.Contains([]string{"causal_lm", "CAUSAL_LM", "false", "False", ""}, item.Value.Raw)) {
+			return false
+		}
+		if key == "stage" && item.Value != nil && slices.Contains([]string{"rm", "ppo", "dpo", "kto"}, item.Value.Raw) {
+			return false
+		}
+	}
+	return true
 }
 
 // knownDevice is the device of a run that trains.
