@@ -80,6 +80,7 @@ func All() []*lint.Rule {
 		data.SamplerShuffleConflict,
 		data.TorchLoadWeightsOnly,
 		ddp.DdpBucketCapMb,
+		ddp.DdpBucketCopy,
 		ddp.DdpFindUnused,
 		ddp.DdpForwardThroughModule,
 		ddp.DdpLossWorldScale,
