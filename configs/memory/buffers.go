@@ -159,7 +159,11 @@ func (j *job) embeddingGradient() float64 {
 		if j.pipeline > 1 {
 			root = math.Max(float64(j.counts.Embedding), j.local.head)
 		}
-		return root / j.tensor * j.rootElement()
+		bytes := j.rootElement()
+		if j.sharding == plan.FSDP2 && j.stack == plan.Torchtitan && bytes == 2 {
+			bytes += 4 // it reduces in fp32, so that the 16-bit gradient is copied into an input of that type
+		}
+		return root / j.tensor * bytes
 	case j.model.Tied && !j.model.Encoder():
 		gradient := j.dtypes.gradient
 		if j.precision == plan.FSDPMixed {

@@ -40,8 +40,8 @@ func TestPublicRuns(t *testing.T) {
 	*verbose = was && *heldOut
 	errors := errorsOf(t, held)[""]
 	*verbose = was
-	bound(t, "open", groups[""], 4, 13.5, 80)
-	bound(t, "held out", errors, 8, 15.5, 58)
+	bound(t, "open", groups[""], 4, 13, 80)
+	bound(t, "held out", errors, 8, 15, 58)
 	median, p90, within, bias := figures(errors)
 	t.Logf("held out             n=%3d median %5.1f %% p90 %5.1f %% within 10 %% %3.0f %% bias %+5.1f %%", len(errors), median, p90, within, bias)
 }
