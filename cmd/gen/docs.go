@@ -1,6 +1,6 @@
 //go:build ignore
 
-// Command docs writes rules/README.md, the table of all rules, trainvet.schema.json, the schema of settings files, and the parts of README.md that show what trainvet prints, from
+// Command docs writes rules/README.md, the table of all rules, trainvet.schema.json, the schema of settings files, and the parts of README*.md and docs/*.md that show what trainvet prints, from
 // a real run. With -check it writes nothing and fails when a file is stale.
 package main
 
@@ -26,15 +26,20 @@ import (
 func main() {
 	log.SetFlags(0)
 	dry := flag.Bool("check", false, "fail when a file is stale")
+	site := flag.String("site", "", "write a page for each rule, with an index, to this `FOLDER` and nothing else")
 	flag.Parse()
 	_, self, _, _ := runtime.Caller(0)
 	root := filepath.Join(filepath.Dir(self), "..", "..")
-	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
-	if err != nil {
-		log.Fatal(err)
+	if *site != "" {
+		if err := pages(*site); err != nil {
+			log.Fatal(err)
+		}
+		return
 	}
 	stale := false
-	for name, text := range map[string][]byte{"rules/README.md": table(), "README.md": fill(root, readme), "trainvet.schema.json": schema()} {
+	files := filled(root)
+	files["rules/README.md"], files["trainvet.schema.json"] = table(), schema()
+	for name, text := range files {
 		target := filepath.Join(root, filepath.FromSlash(name))
 		old, _ := os.ReadFile(target)
 		switch {
@@ -60,6 +65,31 @@ func schema() []byte {
 		log.Fatal(err)
 	}
 	return append(text, '\n')
+}
+
+// pages writes a page for each rule: its document with what the declaration says above it, and the options behind.
+func pages(folder string) error {
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return err
+	}
+	index := string(table())
+	for _, rule := range rules.All() {
+		var page bytes.Buffer
+		title, rest, _ := strings.Cut(rule.Doc, "\n")
+		fmt.Fprintf(&page, "%s\n\n| family | severity | since | fix | default |\n|---|---|---|---|---|\n| %s | %s | %s | %s | %s |\n%s",
+			title, rule.Family, rule.Severity, rule.Since, rule.Fix, map[bool]string{false: "on", true: "off (strict)"}[rule.Strict], rest)
+		if len(rule.Options) > 0 {
+			page.WriteString("\n## Options\n| `[rules." + rule.Name + "]` | default | |\n|---|---|---|\n")
+			for _, option := range rule.Options {
+				fmt.Fprintf(&page, "| `%s` | `%v` | %s |\n", option.Name, option.Default, option.Doc)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(folder, rule.Name+".md"), page.Bytes(), 0o666); err != nil {
+			return err
+		}
+		index = strings.ReplaceAll(index, "]("+rule.Family+"/"+rule.Name+".md)", "]("+rule.Name+".md)")
+	}
+	return os.WriteFile(filepath.Join(folder, "README.md"), []byte(index), 0o666)
 }
 
 // table is the text of rules/README.md.
@@ -88,8 +118,8 @@ func table() []byte {
 
 var generated = regexp.MustCompile("(?s)(<!-- output of: (trainvet [^\n]*?) -->\n```[a-z]*\n).*?(```\n<!-- end -->)")
 
-// fill runs the commands that README.md names and puts what they print between the marks.
-func fill(root string, readme []byte) []byte {
+// filled are the pages for people that show what trainvet prints, from real runs.
+func filled(root string) map[string][]byte {
 	binary := filepath.Join(os.TempDir(), fmt.Sprintf("trainvet-docs-%d", os.Getpid()))
 	if runtime.GOOS == "windows" {
 		binary += ".exe"
@@ -100,7 +130,30 @@ func fill(root string, readme []byte) []byte {
 		log.Fatal(err)
 	}
 	defer os.Remove(binary)
-	return generated.ReplaceAllFunc(readme, func(part []byte) []byte {
+	all := map[string][]byte{}
+	for _, pattern := range []string{"README*.md", "docs/*.md"} {
+		names, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(pattern)))
+		if err != nil {
+			log.Fatal(err)
+		}
+		for _, name := range names {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				log.Fatal(err)
+			}
+			relative, err := filepath.Rel(root, name)
+			if err != nil {
+				log.Fatal(err)
+			}
+			all[filepath.ToSlash(relative)] = fill(root, binary, text)
+		}
+	}
+	return all
+}
+
+// fill runs the commands that a page names and puts what they print between the marks.
+func fill(root, binary string, page []byte) []byte {
+	return generated.ReplaceAllFunc(page, func(part []byte) []byte {
 		match := generated.FindSubmatch(part)
 		command := exec.Command(binary, strings.Fields(string(match[2]))[1:]...)
 		command.Dir = root

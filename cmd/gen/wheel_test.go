@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -60,5 +61,27 @@ func TestWheel(t *testing.T) {
 	run("pip", "uninstall", "-y", "trainvet")
 	if _, err := os.Stat(filepath.Join(scripts, "trainvet")); err == nil {
 		t.Error("pip left the program behind")
+	}
+}
+
+// TestPages writes the pages of the rules: one each, in which every link to another one leads somewhere.
+func TestPages(t *testing.T) {
+	folder := t.TempDir()
+	if output, err := exec.Command("go", "run", "docs.go", "-site", folder).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	index, err := os.ReadFile(filepath.Join(folder, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	links := regexp.MustCompile(`\]\(([a-z0-9-]+\.md)\)`).FindAllSubmatch(index, -1)
+	if len(links) < 100 {
+		t.Errorf("the index leads to %d pages", len(links))
+	}
+	for _, link := range links {
+		page, err := os.ReadFile(filepath.Join(folder, string(link[1])))
+		if err != nil || !strings.Contains(string(page), "| family | severity |") || !strings.Contains(string(page), "## Why") {
+			t.Errorf("%s: %v", link[1], err)
+		}
 	}
 }
