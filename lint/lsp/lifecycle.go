@@ -15,17 +15,18 @@ const fixAll protocol.CodeActionKind = "source.fixAll.trainvet"
 
 // capabilities are what the client can take, as far as it matters here.
 type capabilities struct {
-	pull             bool // it asks for diagnostics, so that nothing is pushed
-	refresh          bool // it can be told to ask again
-	refreshHints     bool
-	refreshLenses    bool
-	watch            bool // watched files can be registered
-	progress         bool
-	markdown         bool
-	documentChanges  bool // edits may carry the version of their document
-	hierarchy        bool // symbols within symbols
-	everything       bool // asked for in the options: push the findings of files that are not open too
-	showMemory, plan bool // commands of the client: the lens opens what it names
+	pull            bool // it asks for diagnostics, so that nothing is pushed
+	refresh         bool // it can be told to ask again
+	refreshHints    bool
+	refreshLenses   bool
+	watch           bool // watched files can be registered
+	progress        bool
+	markdown        bool
+	create          bool // edits may make files
+	documentChanges bool // edits may carry the version of their document
+	hierarchy       bool // symbols within symbols
+	everything      bool // asked for in the options: push the findings of files that are not open too
+	showMemory      bool // it has a command that shows the memory of a run
 }
 
 // told reads an optional truth value.
@@ -39,6 +40,7 @@ func readCapabilities(params *protocol.InitializeParams) (c capabilities) {
 		c.refreshLenses = w.CodeLens != nil && told(w.CodeLens.RefreshSupport)
 		c.watch = w.DidChangeWatchedFiles != nil && told(w.DidChangeWatchedFiles.DynamicRegistration)
 		c.documentChanges = w.WorkspaceEdit != nil && told(w.WorkspaceEdit.DocumentChanges)
+		c.create = c.documentChanges && slices.Contains(w.WorkspaceEdit.ResourceOperations, protocol.ResourceOperationKindCreate)
 	}
 	if t := client.TextDocument; t != nil {
 		c.pull = t.Diagnostic != nil
@@ -56,7 +58,7 @@ func readCapabilities(params *protocol.InitializeParams) (c capabilities) {
 		_ = protocol.Unmarshal(params.InitializationOptions, &options) // what is not understood is not asked for
 	}
 	c.everything = options.Everything
-	c.showMemory, c.plan = slices.Contains(options.Commands, commandMemory), slices.Contains(options.Commands, commandPlan)
+	c.showMemory = slices.Contains(options.Commands, commandMemory)
 	return c
 }
 

@@ -304,6 +304,16 @@ func (st *State) Document(u uri.URI) *Document {
 	return nil
 }
 
+// Shown is the open document that the editor spells so, or nil.
+func (st *State) Shown(u uri.URI) *Document {
+	for _, doc := range st.docs {
+		if doc.Shown == u {
+			return doc
+		}
+	}
+	return nil
+}
+
 // Documents are the open documents, cells of notebooks included; the one that was changed last comes first.
 func (st *State) Documents() []*Document {
 	docs := make([]*Document, 0, len(st.docs))
