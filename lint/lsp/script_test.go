@@ -26,6 +26,8 @@ var update = flag.Bool("update", false, "rewrite the output sections in testdata
 //	> write FILE TEXT               change a file on disk, and tell
 //	> diagnostics FILE              the findings of the version that was sent last
 //	> request METHOD PARAMS         "@FILE" is the URI of a file
+//	> grep REGEXP METHOD PARAMS     a request, of whose answer only what matches is kept: for texts and figures that change elsewhere;
+//	                                REGEXP is a Go string
 //	> notify METHOD PARAMS
 //
 // What the server answers is in the section `output`, which -update rewrites.
@@ -96,6 +98,18 @@ var (
 
 func (s *script) play(command string) error {
 	verb, rest, _ := strings.Cut(command, " ")
+	var pattern *regexp.Regexp
+	if verb == "grep" {
+		quoted, err := strconv.QuotedPrefix(rest)
+		if err != nil {
+			return err
+		}
+		text, _ := strconv.Unquote(quoted)
+		if pattern, err = regexp.Compile(text); err != nil {
+			return err
+		}
+		verb, rest = "request", strings.TrimSpace(rest[len(quoted):])
+	}
 	name, rest2, _ := strings.Cut(rest, " ")
 	if s.c == nil && verb != "initialize" {
 		return fmt.Errorf("initialize comes first")
@@ -155,6 +169,16 @@ func (s *script) play(command string) error {
 		fmt.Fprintf(&s.out, "> %s\n", command)
 		if a.Error != nil {
 			fmt.Fprintf(&s.out, "error %d: %s\n", a.Error.Code, a.Error.Message)
+			return nil
+		}
+		if pattern != nil {
+			var text bytes.Buffer
+			if err := json.Compact(&text, a.Result); err != nil {
+				return err
+			}
+			for _, match := range pattern.FindAllString(text.String(), -1) {
+				s.out.WriteString(match + "\n")
+			}
 			return nil
 		}
 		var indented bytes.Buffer
