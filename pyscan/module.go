@@ -17,8 +17,15 @@ type Module struct {
 	Tree *syntax.File
 	*Summary
 	Root    *Scope // the module's own scope
+	Calls   []Call // every call, in the order of the text
 	scopes  map[syntax.Node]*Scope
 	imports map[*syntax.Alias]*Import
+}
+
+// Call is a call, with the scope that it stands in.
+type Call struct {
+	*syntax.Call
+	Scope *Scope
 }
 
 // Summary is the small part of a Module that is worth keeping when its tree is dropped.
@@ -225,6 +232,8 @@ func (c *collector) visit(in *Scope, node syntax.Node) {
 			c.args(in, n.Args)
 			c.visit(c.open(in, LambdaScope, "<lambda>", n, Parameters(n.Args)), n.Body)
 			return false
+		case *syntax.Call:
+			c.module.Calls = append(c.module.Calls, Call{n, in})
 		case *syntax.Global:
 			for _, name := range n.Names {
 				c.module.Globals[name] = append(c.module.Globals[name], in)

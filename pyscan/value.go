@@ -216,12 +216,40 @@ type (
 // A nil frame means: called by anyone.
 type Frame struct {
 	Scope  *Scope
-	Args   map[int]Value // parameter index -> value
+	Args   []Argument // by parameter index; may be shorter than the parameters
 	Self   Value
 	Outer  *Frame // frame of the enclosing function (closures)
 	Caller Site   // the call
+	From   *Scope // the scope that the call stands in
+	In     *Frame // the frame in which the call is read
 	Depth  int
 }
+
+// Argument is what a call gives for a parameter: a value, or an expression of the caller that is read when it is asked for.
+// Most parameters never are. The zero Argument is none.
+type Argument struct {
+	Value Value
+	Expr  syntax.Expr
+}
+
+// Arg is the argument for a parameter.
+func (f *Frame) Arg(index int) Argument {
+	if index < len(f.Args) {
+		return f.Args[index]
+	}
+	return Argument{}
+}
+
+// Bind sets the argument for a parameter.
+func (f *Frame) Bind(index int, arg Argument) {
+	if f.Args == nil {
+		f.Args = make([]Argument, len(f.Scope.Params))
+	}
+	f.Args[index] = arg
+}
+
+// Words is a set of names that somebody looks for.
+type Words struct{ Names map[string]bool }
 
 // LastPart is the last name of a dotted one.
 func LastPart(dotted string) string { return dotted[strings.LastIndexByte(dotted, '.')+1:] }

@@ -3,16 +3,22 @@ package main
 
 import (
 	"os"
-	"runtime"
+	"runtime/debug"
 )
 
-// reserve counts as live memory, in bytes, so that the collector first runs when the heap has grown by as much: never in most
-// checks, which hold less. It is never touched, and takes up addresses only.
-const reserve = 64 << 20
+// The collector runs seldom while the heap is small, and as often as it must near softLimit: a check makes many small values, and
+// most of what it holds it needs to the end.
+const (
+	growth    = 400       // percent of the live heap
+	softLimit = 384 << 20 // bytes
+)
 
 func main() {
-	idle := make([]byte, reserve)
-	code := Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
-	runtime.KeepAlive(idle)
-	os.Exit(code)
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(growth)
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(softLimit)
+	}
+	os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

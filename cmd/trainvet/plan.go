@@ -111,7 +111,7 @@ func (p *project) planAnswer() planAnswer {
 	for _, file := range p.files {
 		if module := p.view.Module(file); module != nil {
 			script := planScript{Path: file, Loops: []planLoop{}, Wrappers: p.wrappers(module)}
-			for _, l := range p.view.Loops(module) {
+			for _, l := range p.view.EveryLoop(module) {
 				script.Loops = append(script.Loops, p.loop(l))
 			}
 			answer.Scripts = append(answer.Scripts, script)
@@ -136,7 +136,7 @@ func (p *project) loop(l *loop.Loop) planLoop {
 func (p *project) wrappers(module *pyscan.Module) []planWrapper {
 	all := []planWrapper{}
 	seen := map[planWrapper]bool{}
-	for _, l := range p.view.Loops(module) {
+	for _, l := range p.view.EveryLoop(module) {
 		for _, event := range l.Deep(loop.Forward) {
 			if event.On == nil {
 				continue
@@ -177,7 +177,7 @@ func (p *project) printPlan(out io.Writer, paint output.Paint) {
 		for _, wrapper := range p.wrappers(module) {
 			fmt.Fprintf(out, "wrapped in %s at %s:%d\n", wrapper.Kind, output.Escape(wrapper.Path), wrapper.Line)
 		}
-		for _, l := range p.view.Loops(module) {
+		for _, l := range p.view.EveryLoop(module) {
 			for line := range strings.Lines(loop.Describe(l)) {
 				fmt.Fprintln(out, output.Escape(strings.TrimSuffix(line, "\n")))
 			}

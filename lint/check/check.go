@@ -38,8 +38,13 @@ type Options struct {
 // a *SettingsError, and then nothing was checked, or that of the context.
 func Run(ctx context.Context, snapshot *workspace.Snapshot, targets []Target, options Options) (*Report, error) {
 	settings := make([]*Settings, len(targets))
+	byFolder := map[string]*Settings{}
 	for i, target := range targets {
-		settings[i] = options.Settings.of(target.Path)
+		folder := folderOf(target.Path)
+		if byFolder[folder] == nil {
+			byFolder[folder] = options.Settings.of(target.Path)
+		}
+		settings[i] = byFolder[folder]
 	}
 	if len(targets) == 0 {
 		options.Settings.For(options.Settings.Dir) // the flags are looked at even where there is nothing to check

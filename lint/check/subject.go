@@ -41,7 +41,9 @@ func (c *checker) subject(ctx context.Context, target Target, settings *Settings
 			return
 		}
 		view = c.snapshot.View(ctx)
-		if c.options.Cache != nil {
+		if c.options.Cache == nil {
+			view.Forgetful()
+		} else {
 			view.Placed(file.Path) // also where nothing is looked for: the text decides that
 		}
 		c.look(view, file, target, settings, r)
@@ -145,6 +147,9 @@ func ofEngine(rule *lint.Rule) bool {
 
 // perFile takes out the findings that [per-file-ignores] names.
 func (c *checker) perFile(file *source.File, findings []Finding, settings *Settings) (kept []Finding, hidden int) {
+	if len(settings.PerFile) == 0 {
+		return findings, 0
+	}
 	absolute := c.options.Settings.Absolute(file.Path)
 	for _, finding := range findings {
 		ignored := false

@@ -271,7 +271,7 @@ func (v *View) Enter(f *pyscan.Func, call *syntax.Call, scope *pyscan.Scope, fra
 		depth = frame.Depth + 1
 	}
 	if depth > maxFrames {
-		v.eval.cuts++
+		v.cut()
 		return nil
 	}
 	var node syntax.Node
@@ -282,9 +282,9 @@ func (v *View) Enter(f *pyscan.Func, call *syntax.Call, scope *pyscan.Scope, fra
 	if made := v.eval.frames[key]; made != nil {
 		return made
 	}
-	made := &pyscan.Frame{Scope: f.Scope, Args: map[int]pyscan.Value{}, Self: f.Self, Outer: f.Frame, Depth: depth}
+	made := &pyscan.Frame{Scope: f.Scope, Self: f.Self, Outer: f.Frame, Depth: depth}
 	if call != nil && scope != nil {
-		made.Caller = pyscan.Site{Module: scope.Module, Node: call}
+		made.Caller, made.From, made.In = pyscan.Site{Module: scope.Module, Node: call}, scope, frame
 		v.bindArguments(made, f, call, scope, frame)
 	}
 	v.eval.frames[key] = made
@@ -304,7 +304,7 @@ func (v *View) bindArguments(made *pyscan.Frame, f *pyscan.Func, call *syntax.Ca
 			if seq, ok := v.Eval(scope, frame, star.Value).(*pyscan.Sequence); ok && !seq.Open {
 				for _, element := range seq.Elements {
 					if next < len(params) && params[next].Kind <= pyscan.Positional {
-						made.Args[next] = element
+						made.Bind(next, pyscan.Argument{Value: element})
 						next++
 					}
 				}
@@ -316,7 +316,7 @@ func (v *View) bindArguments(made *pyscan.Frame, f *pyscan.Func, call *syntax.Ca
 		if open || next >= len(params) || params[next].Kind > pyscan.Positional {
 			continue
 		}
-		made.Args[next] = v.Eval(scope, frame, arg)
+		made.Bind(next, pyscan.Argument{Expr: arg})
 		next++
 	}
 	for _, k := range call.Keywords {
@@ -325,7 +325,7 @@ func (v *View) bindArguments(made *pyscan.Frame, f *pyscan.Func, call *syntax.Ca
 				for i, key := range m.Keys {
 					if c, ok := v.Constant(key); ok {
 						if name, ok := c.Str(); ok {
-							bindKeyword(made, params, name, m.Values[i])
+							bindKeyword(made, params, name, pyscan.Argument{Value: m.Values[i]})
 						}
 					}
 				}
@@ -335,21 +335,30 @@ func (v *View) bindArguments(made *pyscan.Frame, f *pyscan.Func, call *syntax.Ca
 			open = true
 			continue
 		}
-		bindKeyword(made, params, k.Arg, v.Eval(scope, frame, k.Value))
+		bindKeyword(made, params, k.Arg, pyscan.Argument{Expr: k.Value})
 	}
 	if open { // what a star may have filled is not the default
 		for i, p := range params {
-			if _, given := made.Args[i]; !given && p.Kind != pyscan.VarArgs && p.Kind != pyscan.VarKeywords && !(i == 0 && f.Self != nil) {
-				made.Args[i] = &pyscan.ParamValue{Origin: pyscan.From(f.Scope.Module, p.Node), Scope: f.Scope, Index: i}
+			if made.Arg(i) == (pyscan.Argument{}) && p.Kind != pyscan.VarArgs && p.Kind != pyscan.VarKeywords && !(i == 0 && f.Self != nil) {
+				made.Bind(i, pyscan.Argument{Value: &pyscan.ParamValue{Origin: pyscan.From(f.Scope.Module, p.Node), Scope: f.Scope, Index: i}})
 			}
 		}
 	}
 }
 
-func bindKeyword(made *pyscan.Frame, params []pyscan.Param, name string, value pyscan.Value) {
+// Passed is what the call of a frame gives for a parameter; given is false when it leaves the default.
+func (v *View) Passed(frame *pyscan.Frame, index int) (value pyscan.Value, given bool) {
+	arg := frame.Arg(index)
+	if arg.Value == nil && arg.Expr != nil {
+		return v.Eval(frame.From, frame.In, arg.Expr), true
+	}
+	return arg.Value, arg.Value != nil
+}
+
+func bindKeyword(made *pyscan.Frame, params []pyscan.Param, name string, arg pyscan.Argument) {
 	for i, p := range params {
 		if p.Name == name && (p.Kind == pyscan.Positional || p.Kind == pyscan.KeywordOnly) {
-			made.Args[i] = value
+			made.Bind(i, arg)
 		}
 	}
 }
@@ -394,7 +403,7 @@ func (v *View) enterFunc(f *pyscan.Func, call *syntax.Call, scope *pyscan.Scope,
 // Attr is an attribute of a value.
 func (v *View) Attr(value pyscan.Value, name string, at pyscan.Origin) pyscan.Value {
 	if v.eval.attrs >= maxAttrs { // a parameter whose callers pass what is made of it
-		v.eval.cuts++
+		v.cut()
 		return &pyscan.Unknown{Origin: at}
 	}
 	v.eval.attrs++
@@ -405,8 +414,8 @@ func (v *View) Attr(value pyscan.Value, name string, at pyscan.Origin) pyscan.Va
 func (v *View) attr(value pyscan.Value, name string, at pyscan.Origin) pyscan.Value {
 	switch value := value.(type) {
 	case *pyscan.ModuleValue:
-		if v.known != nil && at.At.Module != nil {
-			if meaning := v.meaning(at.At.Module.File.Path, dottedModule(value.Path)+"."+name); meaning != "" {
+		if at.At.Module != nil && len(v.knownIn(at.At.Module)) > 0 {
+			if meaning := v.meaning(at.At.Module, dottedModule(value.Path)+"."+name); meaning != "" {
 				return v.external(at, meaning)
 			}
 		}
@@ -415,8 +424,8 @@ func (v *View) attr(value pyscan.Value, name string, at pyscan.Origin) pyscan.Va
 		}
 		return &pyscan.Unknown{Origin: at}
 	case *pyscan.External:
-		if v.known != nil && at.At.Module != nil {
-			if meaning := v.meaning(at.At.Module.File.Path, value.Name+"."+name); meaning != "" {
+		if at.At.Module != nil && len(v.knownIn(at.At.Module)) > 0 {
+			if meaning := v.meaning(at.At.Module, value.Name+"."+name); meaning != "" {
 				return v.external(at, meaning)
 			}
 		}
@@ -582,9 +591,12 @@ func (v *View) selfFrame(method *pyscan.Scope, self pyscan.Value) *pyscan.Frame 
 	if made := v.eval.frames[key]; made != nil {
 		return made
 	}
-	made := &pyscan.Frame{Scope: method, Args: map[int]pyscan.Value{0: self}, Self: self, Depth: 1}
+	made := &pyscan.Frame{Scope: method, Self: self, Depth: 1}
+	if len(method.Params) > 0 {
+		made.Bind(0, pyscan.Argument{Value: self})
+	}
 	for i := 1; i < len(method.Params); i++ {
-		made.Args[i] = &pyscan.ParamValue{Origin: pyscan.From(method.Module, method.Params[i].Node), Scope: method, Index: i}
+		made.Bind(i, pyscan.Argument{Value: &pyscan.ParamValue{Origin: pyscan.From(method.Module, method.Params[i].Node), Scope: method, Index: i}})
 	}
 	v.eval.frames[key] = made
 	return made
@@ -608,6 +620,21 @@ func (v *View) Bases(class *pyscan.Class) []pyscan.Value {
 
 // lineage is a class and its bases in the project, in the order in which attributes are looked up (depth first).
 func (v *View) lineage(class *pyscan.Class) []*pyscan.Class {
+	key := instanceKey{class.Scope, class.Frame}
+	if known, ok := v.eval.lineages[key]; ok {
+		return known
+	}
+	outer := v.eval.heads
+	v.eval.heads = 0
+	list := v.ancestors(class)
+	if v.eval.heads == 0 { // of a class whose bases are being asked for, nothing is kept
+		v.eval.lineages[key] = list
+	}
+	v.eval.heads |= outer
+	return list
+}
+
+func (v *View) ancestors(class *pyscan.Class) []*pyscan.Class {
 	var list []*pyscan.Class
 	seen := map[*pyscan.Scope]bool{}
 	var visit func(*pyscan.Class)

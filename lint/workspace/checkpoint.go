@@ -42,7 +42,7 @@ func (v *View) Target(c *Checkpoint) pyscan.Value {
 	case c.Decorates != nil:
 		f := &pyscan.Func{Origin: pyscan.From(c.Decorates.Module, c.Decorates.Node), Scope: c.Decorates}
 		if class := c.Decorates.EnclosingClass(); class != nil && !isStatic(c.Decorates) {
-			f.Self = &pyscan.Instance{Origin: f.Origin, Of: &pyscan.Class{Origin: pyscan.From(class.Module, class.Node), Scope: class}}
+			f.Self = v.anyInstance(&pyscan.Class{Origin: pyscan.From(class.Module, class.Node), Scope: class})
 		}
 		return f
 	case c.Function == nil:
@@ -75,6 +75,13 @@ var checkpointCalls = map[string]struct {
 	"torch.distributed.algorithms._checkpoint.checkpoint_wrapper.apply_activation_checkpointing": {CheckpointApply, pyscan.No, false, 0},
 }
 
+// checkpointWords are the last names of checkpointCalls, and what switches checkpoints on.
+var checkpointWords = &pyscan.Words{Names: map[string]bool{"checkpoint": true, "checkpoint_sequential": true, "non_reentrant_checkpoint": true, "checkpoint_wrapper": true,
+	"apply_activation_checkpointing": true, "gradient_checkpointing_enable": true}}
+
+// maxAliases is over how many names a function of a library is followed.
+const maxAliases = 2
+
 // Checkpoints lists the activation checkpoints in a module, in order.
 func (v *View) Checkpoints(m *pyscan.Module) []*Checkpoint {
 	if list, known := v.eval.checkpoints[m]; known {
@@ -86,6 +93,9 @@ func (v *View) Checkpoints(m *pyscan.Module) []*Checkpoint {
 			syntax.Inspect(stmt, func(n syntax.Node) bool {
 				switch n := n.(type) {
 				case *syntax.Call:
+					if !v.near(m, checkpointWords, n.Func, maxAliases) {
+						break
+					}
 					if c := v.CheckpointOf(pyscan.ScopeAt(m, n), nil, n); c != nil {
 						list = append(list, c)
 					}

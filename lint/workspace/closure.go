@@ -62,20 +62,54 @@ func (v *View) Importers(name string) []string { return reach(name, v.DirectImpo
 
 // DirectImporters lists the Python files of the project that import a file themselves.
 func (v *View) DirectImporters(name string) []string {
-	stem := strings.TrimSuffix(path.Base(name), ".py")
-	if stem == "__init__" {
-		stem = path.Base(path.Dir(name))
-	}
 	var files []string
-	for _, other := range v.around(name, importKeyword+stem) {
-		if other == name {
-			continue
-		}
-		if m := v.Module(other); m != nil && slices.ContainsFunc(m.Imports, func(i *pyscan.Import) bool { return slices.Contains(v.importedFiles(m, i), name) }) {
+	for _, other := range v.mayImport(name) {
+		if v.imports(other, name) {
 			files = append(files, other)
 		}
 	}
 	return files
+}
+
+// ImportedOnlyBy reports whether some file of the project imports a file, and every one that does is as wanted. May says of the text of
+// one whether it can be: files that cannot are looked at first, since one of them that does import it is the answer.
+func (v *View) ImportedOnlyBy(name string, may func(text []byte) bool, wanted func(*pyscan.Module) bool) bool {
+	var left []string
+	for _, other := range v.mayImport(name) {
+		text := v.Text(other)
+		switch {
+		case text == nil:
+		case may(text.Text):
+			left = append(left, other)
+		case v.imports(other, name):
+			return false
+		}
+	}
+	found := false
+	for _, other := range left {
+		if v.imports(other, name) {
+			if !wanted(v.Module(other)) {
+				return false
+			}
+			found = true
+		}
+	}
+	return found
+}
+
+// mayImport lists the files that import something of the name of a file.
+func (v *View) mayImport(name string) []string {
+	stem := strings.TrimSuffix(path.Base(name), ".py")
+	if stem == "__init__" {
+		stem = path.Base(path.Dir(name))
+	}
+	return slices.DeleteFunc(v.around(name, importKeyword+stem), func(other string) bool { return other == name })
+}
+
+// imports reports whether a file imports another itself.
+func (v *View) imports(file, other string) bool {
+	m := v.Module(file)
+	return m != nil && slices.ContainsFunc(m.Imports, func(i *pyscan.Import) bool { return slices.Contains(v.importedFiles(m, i), other) })
 }
 
 // Importing reports whether any Python file of the project imports a module whose last name is this. It reads an index, so it

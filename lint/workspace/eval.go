@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"math/bits"
 	"strings"
 
 	"github.com/trainvet/trainvet/lint/constant"
@@ -12,35 +13,44 @@ import (
 // Limits of the evaluator. What a limit cuts off is Unknown and is not remembered, so that the order of questions cannot
 // change an answer.
 const (
-	maxFrames = 8      // calls followed into one another
-	maxDepth  = 60     // expressions followed into one another
-	maxSteps  = 20_000 // for one question from outside
-	maxAttrs  = 24     // attributes looked up inside one another
+	maxFrames = 8     // calls followed into one another
+	maxDepth  = 60    // expressions followed into one another
+	maxSteps  = 2_000 // for one question from outside
+	maxAttrs  = 24    // attributes looked up inside one another
 )
 
 // evaluator is the state of the linked questions of one view.
 type evaluator struct {
-	memo        map[evalKey]pyscan.Value
-	busy        map[evalKey]bool
+	memo        map[evalKey]answer
+	busy        map[evalKey]int         // the open questions, and how deep each is
+	heads       uint64                  // the depths of open questions that came up again
+	pending     [maxDepth + 1][]evalKey // answers that are not final, by the depth of the last question they wait for
+	stars       map[starKey]bool
 	frames      map[frameKey]*pyscan.Frame
+	instances   map[instanceKey]*pyscan.Instance
 	loops       map[*pyscan.Module][]*loop.Loop
 	modules     map[string]*pyscan.ModuleValue
 	checkpoints map[*pyscan.Module][]*Checkpoint
 	through     map[*pyscan.Scope]*passing
+	lineages    map[instanceKey][]*pyscan.Class
 	callers     map[*pyscan.Scope][]callSite
-	calls       map[*pyscan.Module]map[string][]callSite // by name, without scopes
-	gradsOf     map[*syntax.Call]bool                    // calls whose result is being asked for gradients
+	roots       map[*pyscan.Module]string
+	distances   map[distanceKey]distances
+	named       map[nameKey]nameFlags
+	known       map[*pyscan.Module]map[string]string // what in-house names mean
+	gradsOf     map[*syntax.Call]bool                // calls whose result is being asked for gradients
 	located     map[importKey]string
 	holds       map[importKey]bool
-	cuts        int // how often a limit or a cycle cut something off
 	attrs       int
 	expansions  int // of parameters, inside one another
 	depth       int
 	steps       int
 }
 
+// evalKey is a question: an expression, a definition or a parameter (then expr is its node), in a frame.
 type evalKey struct {
-	node  any // syntax.Expr or *pyscan.Def
+	expr  *syntax.Base
+	def   *pyscan.Def
 	frame *pyscan.Frame
 }
 
@@ -51,8 +61,26 @@ type frameKey struct {
 	self  pyscan.Value
 }
 
+type instanceKey struct {
+	class *pyscan.Scope
+	frame *pyscan.Frame
+}
+
+// anyInstance is an instance of a class of which nothing else is known: one value for the whole view, so that what its
+// attributes are is found once and not anew in each method.
+func (v *View) anyInstance(class *pyscan.Class) *pyscan.Instance {
+	key := instanceKey{class.Scope, class.Frame}
+	made := v.eval.instances[key]
+	if made == nil {
+		made = &pyscan.Instance{Origin: pyscan.From(class.Scope.Module, class.Scope.Node), Of: class}
+		v.eval.instances[key] = made
+	}
+	return made
+}
+
 func newEvaluator() evaluator {
-	return evaluator{memo: map[evalKey]pyscan.Value{}, busy: map[evalKey]bool{}, frames: map[frameKey]*pyscan.Frame{}, modules: map[string]*pyscan.ModuleValue{},
+	return evaluator{memo: map[evalKey]answer{}, busy: map[evalKey]int{}, stars: map[starKey]bool{}, frames: map[frameKey]*pyscan.Frame{}, instances: map[instanceKey]*pyscan.Instance{}, lineages: map[instanceKey][]*pyscan.Class{}, roots: map[*pyscan.Module]string{}, distances: map[distanceKey]distances{}, known: map[*pyscan.Module]map[string]string{}, named: map[nameKey]nameFlags{},
+		modules:     map[string]*pyscan.ModuleValue{},
 		checkpoints: map[*pyscan.Module][]*Checkpoint{}, loops: map[*pyscan.Module][]*loop.Loop{}, located: map[importKey]string{}, holds: map[importKey]bool{}}
 }
 
@@ -63,40 +91,74 @@ func (v *View) Eval(scope *pyscan.Scope, frame *pyscan.Frame, e syntax.Expr) pys
 		return &pyscan.Unknown{}
 	}
 	at := pyscan.From(scope.Module, e)
-	return v.guard(evalKey{e, frame}, at, func() pyscan.Value { return v.expr(scope, frame, e, at) })
+	return v.guard(evalKey{syntax.Key(e), nil, frame}, at, func() pyscan.Value { return v.expr(scope, frame, e, at) })
 }
 
 // EvalDef is what a definition of a scope gives its name.
 func (v *View) EvalDef(scope *pyscan.Scope, frame *pyscan.Frame, def *pyscan.Def) pyscan.Value {
 	at := pyscan.From(scope.Module, def.Node)
-	return v.guard(evalKey{def, frame}, at, func() pyscan.Value { return v.definition(scope, frame, def, at) })
+	return v.guard(evalKey{nil, def, frame}, at, func() pyscan.Value { return v.definition(scope, frame, def, at) })
 }
 
-// guard remembers answers and cuts cycles and limits.
+// answer is a value, and the questions, by depth, that were still open while it was found and came up again in finding it:
+// until they are answered it is not final.
+type answer struct {
+	value pyscan.Value
+	heads uint64
+}
+
+// guard remembers answers and cuts cycles and limits. What was found while a question above was open, and needed its answer, is
+// kept for as long as that question is open; so each question of a cycle is asked once for its head, and not once for each way round.
 func (v *View) guard(key evalKey, at pyscan.Origin, run func() pyscan.Value) pyscan.Value {
 	ev := &v.eval
-	if value, known := ev.memo[key]; known {
-		return value
+	if known, ok := ev.memo[key]; ok {
+		ev.heads |= known.heads
+		return known.value
 	}
 	if ev.depth == 0 {
 		ev.steps = 0
 	}
 	ev.steps++
-	if ev.busy[key] || ev.depth >= maxDepth || ev.steps > maxSteps || v.ctx.Err() != nil {
-		ev.cuts++
+	if head, busy := ev.busy[key]; busy {
+		ev.heads |= 1 << head
 		return &pyscan.Unknown{Origin: at}
 	}
-	ev.busy[key] = true
+	switch {
+	case ev.steps > maxSteps || v.ctx.Err() != nil:
+		ev.heads |= 1 // for the whole question
+		return &pyscan.Unknown{Origin: at}
+	case ev.depth >= maxDepth:
+		v.cut()
+		return &pyscan.Unknown{Origin: at}
+	}
+	depth, outer := ev.depth, ev.heads
+	ev.busy[key] = depth
 	ev.depth++
-	before := ev.cuts
+	ev.heads = 0
 	value := run()
 	ev.depth--
 	delete(ev.busy, key)
-	if ev.cuts == before || ev.depth == 0 {
-		ev.memo[key] = value
+	ev.heads &= 1<<depth - 1 // this one is answered
+	ev.memo[key] = answer{value, ev.heads}
+	if ev.heads != 0 {
+		last := bits.Len64(ev.heads) - 1
+		ev.pending[last] = append(ev.pending[last], key)
 	}
+	for _, held := range ev.pending[depth] {
+		if bits.Len64(ev.memo[held].heads) == depth+1 {
+			delete(ev.memo, held)
+		}
+	}
+	ev.pending[depth] = ev.pending[depth][:0]
+	ev.heads |= outer
 	return value
 }
+
+// nearLimit is for how many expressions above the place an answer that a limit of nesting cut off is kept.
+const nearLimit = 10
+
+// cut notes that a limit of nesting cut an answer off: asked from elsewhere it may be another.
+func (v *View) cut() { v.eval.heads |= 1 << max(0, v.eval.depth-nearLimit) }
 
 func (v *View) expr(scope *pyscan.Scope, frame *pyscan.Frame, e syntax.Expr, at pyscan.Origin) pyscan.Value {
 	eval := func(e syntax.Expr) pyscan.Value { return v.Eval(scope, frame, e) }
@@ -287,13 +349,13 @@ func (v *View) moduleName(m *pyscan.Module, name string) pyscan.Value {
 	}
 	for i := len(m.Stars) - 1; i >= 0; i-- {
 		if file := v.locate(m.File.Path, m.Stars[i].Module, m.Stars[i].Level); file != "" && file != m.File.Path {
-			key := evalKey{starKey{file, name}, nil}
-			if v.eval.busy[key] {
+			key := starKey{file, name}
+			if v.eval.stars[key] {
 				continue
 			}
-			v.eval.busy[key] = true
+			v.eval.stars[key] = true
 			value := v.ModuleMember(file, name)
-			delete(v.eval.busy, key)
+			delete(v.eval.stars, key)
 			if value != nil {
 				return value
 			}
@@ -403,7 +465,7 @@ func (v *View) decorated(_ *pyscan.Scope, _ *pyscan.Frame, f *pyscan.Func, _ *sy
 func (v *View) param(scope *pyscan.Scope, frame *pyscan.Frame, index int, at pyscan.Origin) pyscan.Value {
 	for f := frame; f != nil; f = f.Outer {
 		if f.Scope == scope {
-			if value, given := f.Args[index]; given {
+			if value, given := v.Passed(f, index); given {
 				return value
 			}
 			if index == 0 && f.Self != nil {
@@ -419,7 +481,7 @@ func (v *View) param(scope *pyscan.Scope, frame *pyscan.Frame, index int, at pys
 		if isClassMethod(scope) {
 			return self
 		}
-		return &pyscan.Instance{Origin: at, Of: self}
+		return v.anyInstance(self)
 	}
 	return &pyscan.ParamValue{Origin: at, Scope: scope, Index: index}
 }

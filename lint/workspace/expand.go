@@ -1,13 +1,9 @@
 package workspace
 
 import (
-	"bytes"
 	"path"
-	"sort"
 	"strings"
-	"sync"
 
-	"github.com/trainvet/trainvet/lint/source"
 	"github.com/trainvet/trainvet/pyscan"
 	"github.com/trainvet/trainvet/pyscan/syntax"
 )
@@ -31,10 +27,10 @@ func (v *View) Expand(value pyscan.Value) pyscan.Value {
 	switch value := value.(type) {
 	case *pyscan.ParamValue:
 		if v.eval.expansions >= maxExpansions {
-			v.eval.cuts++
+			v.cut()
 			return value
 		}
-		return v.guard(evalKey{paramKey{value.Scope, value.Index}, nil}, value.Origin, func() pyscan.Value {
+		return v.guard(evalKey{expr: syntax.Key(value.Scope.Params[value.Index].Node)}, value.Origin, func() pyscan.Value {
 			v.eval.expansions++
 			defer func() { v.eval.expansions-- }()
 			return v.expandParam(value)
@@ -55,11 +51,6 @@ func (v *View) Expand(value pyscan.Value) pyscan.Value {
 		}
 	}
 	return value
-}
-
-type paramKey struct {
-	scope *pyscan.Scope
-	index int
 }
 
 func (v *View) expandParam(param *pyscan.ParamValue) pyscan.Value {
@@ -116,7 +107,7 @@ func (v *View) argumentFor(site callSite, param *pyscan.ParamValue) (value pysca
 		if frame == nil {
 			break
 		}
-		value, given = frame.Args[param.Index]
+		value, given = v.Passed(frame, param.Index)
 		if open, still := value.(*pyscan.ParamValue); given && still && open.Scope == param.Scope && open.Index == param.Index {
 			return &pyscan.Unknown{Origin: param.Origin}, true // a star argument may have filled it
 		}
@@ -135,7 +126,7 @@ func (v *View) calledFunc(callee pyscan.Value) *pyscan.Func {
 		return v.calledFunc(callee.Of)
 	case *pyscan.Class:
 		if init := v.method(callee, "__init__"); init != nil {
-			return &pyscan.Func{Origin: callee.Origin, Scope: init, Self: &pyscan.Instance{Origin: callee.Origin, Of: callee}}
+			return &pyscan.Func{Origin: callee.Origin, Scope: init, Self: v.anyInstance(callee)}
 		}
 	case *pyscan.Instance:
 		if class, ok := callee.Of.(*pyscan.Class); ok {
@@ -203,46 +194,21 @@ func (v *View) HasCallers(function *pyscan.Scope) bool { return len(v.Callers(fu
 
 // callsOf are the calls in a module whose callee ends in a name.
 func (v *View) callsOf(m *pyscan.Module, name string) []callSite {
-	index := v.eval.calls[m]
-	if index == nil {
-		if entry := v.store.held(m.File); entry != nil && entry.module() == m {
-			index = entry.calls()
-		} else { // its tree was dropped, but this view holds it
-			index = callsByName(m)
-		}
-		if v.eval.calls == nil {
-			v.eval.calls = map[*pyscan.Module]map[string][]callSite{}
-		}
-		v.eval.calls[m] = index
-	}
-	sites := make([]callSite, len(index[name]))
-	for i, site := range index[name] {
-		sites[i] = callSite{pyscan.ScopeAt(m, site.call), site.call}
-	}
-	return sites
-}
-
-// callsByName are the calls in a module by the name in which their callee ends.
-func callsByName(m *pyscan.Module) map[string][]callSite {
-	calls := map[string][]callSite{}
-	for _, stmt := range m.Tree.Body {
-		syntax.Inspect(stmt, func(n syntax.Node) bool {
-			if call, ok := n.(*syntax.Call); ok {
-				switch f := call.Func.(type) {
-				case *syntax.Name:
-					calls[f.ID] = append(calls[f.ID], callSite{call: call})
-				case *syntax.Attribute:
-					calls[f.Attr] = append(calls[f.Attr], callSite{call: call})
-				}
+	var list []callSite
+	for _, call := range m.Calls {
+		switch f := call.Func.(type) {
+		case *syntax.Name:
+			if f.ID == name {
+				list = append(list, callSite{call.Scope, call.Call})
 			}
-			return true
-		})
+		case *syntax.Attribute:
+			if f.Attr == name {
+				list = append(list, callSite{call.Scope, call.Call})
+			}
+		}
 	}
-	return calls
+	return list
 }
-
-// maxProject bounds the Python files that are searched for callers.
-const maxProject = 20_000
 
 // Mentioning lists the Python files of the project around a file that call something of that name, sorted.
 func (v *View) Mentioning(from, name string) []string {
@@ -270,50 +236,6 @@ func (v *View) projectRoot(from string) string {
 	return top
 }
 
-// callIndex says for each project root which files call which names.
-type callIndex struct {
-	once  sync.Once
-	calls map[string][]string
-}
-
-func (st *store) calls(s *Snapshot, root string) map[string][]string {
-	st.mu.Lock()
-	if st.indices == nil {
-		st.indices = map[string]*callIndex{}
-	}
-	index := st.indices[root]
-	if index == nil {
-		index = &callIndex{}
-		st.indices[root] = index
-	}
-	st.mu.Unlock()
-	index.once.Do(func() { index.calls = indexCalls(s, root) })
-	return index.calls
-}
-
-// mentioning looks a key up in the index of a root. The index is of the files as the FS holds them; what an editor has open is
-// read anew.
-func (s *Snapshot) mentioning(root, key string) []string {
-	indexed := s.store.calls(s, root)[key]
-	if len(s.overlay) == 0 {
-		return indexed
-	}
-	folder, deepest := rootDepth(root)
-	files := []string{}
-	for _, file := range indexed {
-		if s.overlay[file] == nil {
-			files = append(files, file)
-		}
-	}
-	for name, file := range s.overlay {
-		if file.Kind == source.Python && within(folder, name, deepest) && s.store.traitsOf(file).keys()[key] {
-			files = append(files, name)
-		}
-	}
-	sort.Strings(files)
-	return files
-}
-
 // within reports whether a file lies in a folder, or at most so many folders below it.
 func within(folder, file string, deepest int) bool {
 	if !inside(folder, file) {
@@ -333,95 +255,4 @@ func rootDepth(root string) (folder string, deepest int) {
 		return folder, besides
 	}
 	return root, wholeCheckout
-}
-
-func indexCalls(s *Snapshot, root string) map[string][]string {
-	root, deepest := rootDepth(root)
-	index := map[string][]string{}
-	count := 0
-	var walk func(folder string, depth int)
-	walk = func(folder string, depth int) {
-		for _, name := range s.store.list(s.fs, folder) {
-			full := path.Join(folder, name)
-			switch {
-			case strings.HasPrefix(name, "."), depth > deepest, count > maxProject:
-			case strings.HasSuffix(name, "/"):
-				walk(full, depth+1)
-			case strings.HasSuffix(name, ".py"):
-				count++
-				file, err := s.store.file(s.fs, full)
-				if err != nil || file.Kind != source.Python {
-					continue
-				}
-				for called := range calledNames(file.Text) {
-					index[called] = append(index[called], full)
-				}
-				for key := range importedNames(file.Text) {
-					index[key] = append(index[key], full)
-				}
-			}
-		}
-	}
-	walk(root, 0)
-	for _, files := range index {
-		sort.Strings(files)
-	}
-	return index
-}
-
-// indexKeys are all keys of the index that a Python file has.
-func indexKeys(file *source.File) map[string]bool {
-	keys := calledNames(file.Text)
-	for key := range importedNames(file.Text) {
-		keys[key] = true
-	}
-	return keys
-}
-
-// calledNames are the identifiers that stand before an opening parenthesis, found by bytes alone.
-func calledNames(text []byte) map[string]bool {
-	names := map[string]bool{}
-	start := -1
-	for i, c := range text {
-		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80 || start >= 0 && c >= '0' && c <= '9'
-		switch {
-		case letter && start < 0:
-			start = i
-		case !letter:
-			if c == '(' && start >= 0 && !names[string(text[start:i])] {
-				names[string(text[start:i])] = true
-			}
-			start = -1
-		}
-	}
-	return names
-}
-
-// importedNames are the keys of the index for what a text imports, and for whether it tests __name__, found by bytes alone.
-func importedNames(text []byte) map[string]bool {
-	keys := map[string]bool{}
-	open := false // inside the parentheses of `from a import (`
-	for line := range bytes.Lines(text) {
-		line = bytes.TrimSpace(line)
-		isImport := bytes.HasPrefix(line, []byte("import ")) || bytes.HasPrefix(line, []byte("from "))
-		if bytes.Contains(line, []byte("__name__")) && bytes.Contains(line, []byte("__main__")) {
-			keys[guardedMain] = true
-		}
-		if !isImport && !open {
-			continue
-		}
-		if isImport {
-			open = bytes.IndexByte(line, '(') >= 0 || bytes.HasSuffix(line, []byte("\\"))
-		}
-		line, _, _ = bytes.Cut(line, []byte("#"))
-		for _, word := range bytes.FieldsFunc(line, func(r rune) bool {
-			return r == ' ' || r == '\t' || r == ',' || r == '(' || r == ')' || r == '.' || r == ';' || r == '\\'
-		}) {
-			keys[importKeyword+string(word)] = true
-		}
-		if bytes.IndexByte(line, ')') >= 0 {
-			open = false
-		}
-	}
-	return keys
 }

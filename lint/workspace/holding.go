@@ -5,6 +5,7 @@ import (
 	"path"
 	"sort"
 	"strings"
+	"sync"
 
 	"github.com/trainvet/trainvet/lint/source"
 )
@@ -19,17 +20,16 @@ func (v *View) Holding(folder, word string) []string {
 func (s *Snapshot) holding(folder, word string) []string {
 	name := "holding " + folder + "\x00" + word
 	s.store.mu.Lock()
-	if s.store.indices == nil {
-		s.store.indices = map[string]*callIndex{}
+	if s.store.naming == nil {
+		s.store.naming = map[string]func() map[string][]string{}
 	}
-	index := s.store.indices[name]
-	if index == nil {
-		index = &callIndex{}
-		s.store.indices[name] = index
+	search := s.store.naming[name]
+	if search == nil {
+		search = sync.OnceValue(func() map[string][]string { return map[string][]string{"": s.searchWord(folder, []byte(word))} })
+		s.store.naming[name] = search
 	}
 	s.store.mu.Unlock()
-	index.once.Do(func() { index.calls = map[string][]string{"": s.searchWord(folder, []byte(word))} })
-	found := index.calls[""]
+	found := search()[""]
 	if len(s.overlay) == 0 {
 		return found
 	}

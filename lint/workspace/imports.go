@@ -91,7 +91,7 @@ func (v *View) moduleAt(base string) string {
 func (v *View) imported(m *pyscan.Module, i *pyscan.Import) pyscan.Value {
 	at := pyscan.From(m, i.Node)
 	if i.Level == 0 && i.Member != "" {
-		if meaning := v.meaning(m.File.Path, join(i.Module, i.Member)); meaning != "" {
+		if meaning := v.meaning(m, join(i.Module, i.Member)); meaning != "" {
 			return v.external(at, meaning)
 		}
 	}
@@ -131,12 +131,22 @@ func join(module, member string) string {
 	return module + "." + member
 }
 
-// meaning is the library name that the settings of a file give a dotted name, or "". Properties ("scales-loss") are no names.
-func (v *View) meaning(file, dotted string) string {
+// knownIn is what the settings of a file say of in-house names.
+func (v *View) knownIn(m *pyscan.Module) map[string]string {
 	if v.known == nil {
-		return ""
+		return nil
 	}
-	if meaning := v.known(file)[dotted]; strings.Contains(meaning, ".") {
+	known, asked := v.eval.known[m]
+	if !asked {
+		known = v.known(m.File.Path)
+		v.eval.known[m] = known
+	}
+	return known
+}
+
+// meaning is the library name that the settings of a file give a dotted name, or "". Properties ("scales-loss") are no names.
+func (v *View) meaning(m *pyscan.Module, dotted string) string {
+	if meaning := v.knownIn(m)[dotted]; strings.Contains(meaning, ".") {
 		return meaning
 	}
 	return ""

@@ -1,6 +1,11 @@
 package workspace
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/syntax"
+)
 
 // Canonical gives one name to what libraries offer under several: the public path that their documentation uses.
 func Canonical(name string) string { return canonical(name) }
@@ -106,3 +111,62 @@ var builtins = func() map[string]bool {
 	}
 	return names
 }()
+
+// Library is the dotted name of the thing of a library that an expression stands for, "" for anything else. It is ExternalName of
+// Eval, asked only where the answer can be a name: of most method calls the receiver need not be known.
+func (v *View) Library(scope *pyscan.Scope, frame *pyscan.Frame, e syntax.Expr) string {
+	if attr, ok := e.(*syntax.Attribute); ok && !v.mayName(scope, attr) {
+		return ""
+	}
+	return v.ExternalName(v.Eval(scope, frame, e))
+}
+
+// mayName reports whether an attribute can be a thing of a library: it is looked up in a module, or somebody assigns one to an
+// attribute of that name.
+func (v *View) mayName(scope *pyscan.Scope, attr *syntax.Attribute) bool {
+	if v.about(scope.Module, attr.Attr)&referred != 0 {
+		return true
+	}
+	root := attr.Value
+	for {
+		inner, ok := root.(*syntax.Attribute)
+		if !ok {
+			break
+		}
+		root = inner.Value
+	}
+	name, ok := root.(*syntax.Name)
+	if !ok {
+		return false
+	}
+	def := scope.Def(name)
+	for s := scope.Parent; def == nil && s != nil; s = s.Parent {
+		if s.Kind != pyscan.ClassScope {
+			def = s.Exit(name.ID)
+		}
+	}
+	return def == nil || modular(def, 3)
+}
+
+// modular reports whether a definition may give a name to a module or to a class.
+func modular(def *pyscan.Def, depth int) bool {
+	switch def.Kind {
+	case pyscan.ImportDef, pyscan.ScopeDef:
+		return true
+	case pyscan.AssignDef:
+		switch def.Value.(type) {
+		case *syntax.Name, *syntax.Attribute, *syntax.IfExp, *syntax.BoolOp:
+			return true
+		case *syntax.Call: // importlib.import_module("torch"), getattr(torch, "cuda")
+			name := pyscan.LastName(def.Value.(*syntax.Call).Func)
+			return name == "import_module" || name == "__import__" || name == "getattr"
+		}
+	case pyscan.PhiDef:
+		for _, one := range def.Alternatives {
+			if depth > 0 && modular(one, depth-1) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -5,6 +5,12 @@ import (
 	"github.com/trainvet/trainvet/pyscan/loop"
 )
 
+// EveryLoop gives the loops of a file in which something happens that a rule may ask for, those of an evaluation too, in order.
+func (v *View) EveryLoop(m *pyscan.Module) []*loop.Loop { return loop.FindAll(m, v) }
+
+// LoopsIn gives the loops of one function, whether they train or not.
+func (v *View) LoopsIn(scope *pyscan.Scope) []*loop.Loop { return loop.In(scope, v) }
+
 // Loops gives the training loops of a file, in order.
 func (v *View) Loops(m *pyscan.Module) []*loop.Loop {
 	list, known := v.eval.loops[m]

@@ -34,7 +34,7 @@ func TestLoops(t *testing.T) {
 					continue
 				}
 				fmt.Fprintf(&got, "%s\n", file)
-				for _, l := range v.Loops(m) {
+				for _, l := range v.EveryLoop(m) {
 					got.WriteString(loop.Describe(l))
 					for _, w := range loop.Windows(l, v) {
 						fmt.Fprintf(&got, "  => accumulates: %s, steps: %d", w.Accumulates, len(w.Steps))

@@ -7,6 +7,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/trainvet/trainvet/lint/source"
 )
@@ -90,19 +91,17 @@ func areaOf(key string) area {
 
 // namers says for an area, by its key, which files hold the base names of which settings files.
 func (st *store) namers(s *Snapshot, key string) map[string][]string {
-	name := "names of settings " + key
 	st.mu.Lock()
-	if st.indices == nil {
-		st.indices = map[string]*callIndex{}
+	if st.naming == nil {
+		st.naming = map[string]func() map[string][]string{}
 	}
-	index := st.indices[name]
+	index := st.naming[key]
 	if index == nil {
-		index = &callIndex{}
-		st.indices[name] = index
+		index = sync.OnceValue(func() map[string][]string { return indexNames(s, areaOf(key)) })
+		st.naming[key] = index
 	}
 	st.mu.Unlock()
-	index.once.Do(func() { index.calls = indexNames(s, areaOf(key)) })
-	return index.calls
+	return index()
 }
 
 // naming looks a base name up in the index of an area. The index is of the files as the FS holds them; what an editor has open is
@@ -155,8 +154,8 @@ func indexNames(s *Snapshot, in area) map[string][]string {
 				if info, err := entry.Info(); err == nil && info != nil && info.Size() > maxSettingsFile {
 					continue
 				}
-				if text, err := s.fs.ReadFile(full); err == nil {
-					take(full, text)
+				if file, err := s.store.file(s.fs, full); err == nil { // it is checked itself sooner or later
+					take(full, file.Text)
 				}
 			}
 		}

@@ -64,9 +64,9 @@ func (v *View) pythonDocuments(name string) [][]*Part {
 		return nil
 	}
 	var documents [][]*Part
-	for node := range m.Tree.All() {
-		call, ok := node.(*syntax.Call)
-		if !ok || len(documents) >= maxPythonParts || len(call.Keywords) == 0 {
+	for _, site := range m.Calls {
+		call := site.Call
+		if len(documents) >= maxPythonParts || len(call.Keywords) == 0 {
 			continue
 		}
 		if part := v.argumentsOf(m, call); part != nil {

@@ -105,6 +105,9 @@ type Snapshot struct {
 	store   *store
 	facts   func(name string) *plan.Plan        // what no file holds, or nil
 	known   func(name string) map[string]string // what in-house names mean, or nil
+
+	mu        sync.Mutex
+	distances map[distanceKey]distances
 }
 
 // NewSnapshot is a snapshot of what fs holds. Each file is read at most once for the snapshot and those made from it
@@ -193,7 +196,8 @@ type store struct {
 	uses    int // of trees so far
 	bytes   int // text of the files whose trees are held
 	maximum int
-	indices map[string]*callIndex
+	indices map[string]*indices
+	naming  map[string]func() map[string][]string
 }
 
 type fileEntry struct {
@@ -315,15 +319,14 @@ type parsed struct {
 	trees  func() []*configs.Tree
 	script func() *configs.Script
 	pins   func() *pinned
-	calls  func() map[string][]callSite // of the module, without their scopes
-	used   int                          // the later, the higher
+	used   int // the later, the higher
 }
 
 // traits are the little that is remembered of a file also when its trees are dropped.
 type traits struct {
 	prints func() prints
-	keys   func() map[string]bool // of the index of calls and imports
-	names  func() []string        // of settings files
+	index  func() *nameIndex // of its names
+	names  func() []string   // of settings files
 }
 
 func (st *store) traitsOf(file *source.File) *traits {
@@ -333,7 +336,7 @@ func (st *store) traitsOf(file *source.File) *traits {
 	if known == nil {
 		known = &traits{}
 		known.prints = sync.OnceValue(func() prints { return fingerprint(file) })
-		known.keys = sync.OnceValue(func() map[string]bool { return indexKeys(file) })
+		known.index = sync.OnceValue(func() *nameIndex { return indexFile(file.Text) })
 		known.names = sync.OnceValue(func() []string { return settingsNames(file.Text) })
 		st.traits[file] = known
 	}
@@ -351,7 +354,6 @@ func (st *store) parse(file *source.File) *parsed {
 	if entry == nil {
 		entry = &parsed{}
 		entry.module = sync.OnceValue(func() *pyscan.Module { return pyscan.New(syntax.Parse(file)) })
-		entry.calls = sync.OnceValue(func() map[string][]callSite { return callsByName(entry.module()) })
 		entry.trees = sync.OnceValue(func() []*configs.Tree { return parseTrees(file) })
 		entry.script = sync.OnceValue(func() *configs.Script {
 			if file.Kind == source.Dockerfile {

@@ -107,7 +107,16 @@ func digest(text string) (print [16]byte) {
 	return print
 }
 
+// Forgetful is the view without the record of its reads: nobody will ask for it.
+func (v *View) Forgetful() *View {
+	v.reads = nil
+	return v
+}
+
 func (v *View) record(kind ReadKind, name string) {
+	if v.reads == nil {
+		return
+	}
 	v.reads[readKey{kind, name}] = true
 }
 

@@ -229,7 +229,7 @@ func (v *View) OnlyModel(m *pyscan.Module) pyscan.Value {
 	if only == nil {
 		return nil
 	}
-	return &pyscan.Instance{Origin: only.Origin, Of: only}
+	return v.anyInstance(only)
 }
 
 // builds reports whether a class makes instances of another one, or derives from it.

@@ -44,21 +44,46 @@ func mentionsAny(text []byte) bool {
 }
 
 // Find gives the outermost loops of a module that matter to training, in order: each loop of the program in which gradients are
-// computed or a named event happens, and the functions that a framework runs once a micro-batch.
-func Find(m *pyscan.Module, link Linker) []*Loop {
+// computed, and the functions that a framework runs once a micro-batch.
+func Find(m *pyscan.Module, link Linker) []*Loop { return find(m, link, false) }
+
+// FindAll gives in addition the loops that compute no gradients, but in which a named event happens: those of an evaluation.
+func FindAll(m *pyscan.Module, link Linker) []*Loop { return find(m, link, true) }
+
+// In gives the outermost loops of one function in which a named event happens, whether they train or not.
+func In(scope *pyscan.Scope, link Linker) []*Loop {
+	root := build(scope, link)
+	classify(root)
+	var loops []*Loop
+	for _, item := range root.Items {
+		if item.Loop != nil && matters(item.Loop) {
+			loops = append(loops, item.Loop)
+		}
+	}
+	return loops
+}
+
+func find(m *pyscan.Module, link Linker, all bool) []*Loop {
 	var loops []*Loop
 	if !mentionsAny(m.File.Text) {
 		return nil
 	}
+	trains := &reacher{link: link, words: differentiating, known: map[*pyscan.Scope]reached{}}
+	acts := &reacher{link: link, words: acting, known: map[*pyscan.Scope]reached{}}
 	m.Scopes(func(scope *pyscan.Scope) {
 		if scope.Kind == pyscan.ClassScope || scope.Kind == pyscan.LambdaScope || !interesting(scope) {
 			return
 		}
 		hook := framework(scope, link)
+		switch {
+		case all:
+		case hook == "" && !trains.in(scope, maxReach), hook == "module" && !acts.in(scope, maxReach):
+			return
+		}
 		root := build(scope, link)
 		classify(root)
 		for _, item := range root.Items {
-			if item.Loop != nil && matters(item.Loop) {
+			if item.Loop != nil && (trained(item.Loop) || (all || hook != "") && matters(item.Loop)) {
 				loops = append(loops, item.Loop)
 			}
 		}
@@ -78,6 +103,15 @@ func matters(l *Loop) bool {
 	found := false
 	l.all(func(e *Event, _ *Loop) bool {
 		found = e.Kind != Other
+		return !found
+	})
+	return found
+}
+
+func trained(l *Loop) bool {
+	found := false
+	l.all(func(e *Event, _ *Loop) bool {
+		found = e.Kind == Backward
 		return !found
 	})
 	return found
@@ -354,8 +388,14 @@ func (b *builder) emit(e *Event) *Event {
 
 // call records what a call is, and splices in the project function that it runs.
 func (b *builder) call(call *syntax.Call) {
-	callee := b.link.Eval(b.scope, b.frame, call.Func)
 	b.entered(call)
+	if b.ofLibrary(call) {
+		return
+	}
+	var callee pyscan.Value = &pyscan.Unknown{Origin: pyscan.From(b.scope.Module, call.Func)}
+	if attr, ok := call.Func.(*syntax.Attribute); !ok || !plainMethod(attr) {
+		callee = b.link.Eval(b.scope, b.frame, call.Func)
+	}
 	event, known := b.recognise(call, callee)
 	if known {
 		b.emit(event)

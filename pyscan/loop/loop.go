@@ -18,9 +18,19 @@ type Linker interface {
 	Expand(value pyscan.Value) pyscan.Value
 	Called(callee pyscan.Value) *pyscan.Func
 	Enter(f *pyscan.Func, call *syntax.Call, scope *pyscan.Scope, frame *pyscan.Frame) *pyscan.Frame
+	// Passed is what the call of a frame gives for a parameter; given is false when it leaves the default.
+	Passed(frame *pyscan.Frame, index int) (value pyscan.Value, given bool)
 	ExternalName(value pyscan.Value) string
 	ExternalBase(class pyscan.Value) string
 	Derives(class pyscan.Value, names ...string) pyscan.Truth
+	// Distance is how many calls away from one of the words something of that name in the project of the module may be, at least:
+	// 0 for a word itself. It goes by names alone.
+	Distance(m *pyscan.Module, words *pyscan.Words, name string) int
+	// HasName reports whether anything in the project of the module has that name: a function, a class, a variable or an
+	// attribute. Otherwise only things of a library are called by it.
+	HasName(m *pyscan.Module, name string) bool
+	// Defined reports whether a function or class in the project of the module has that name.
+	Defined(m *pyscan.Module, name string) bool
 	// HasCallers reports whether a call of the function is known anywhere in the project.
 	HasCallers(function *pyscan.Scope) bool
 }

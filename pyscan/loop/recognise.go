@@ -74,8 +74,49 @@ var emptyCaches = map[string]bool{"torch.cuda.empty_cache": true, "torch.npu.emp
 var collectives = map[string]bool{"all_reduce": true, "all_gather": true, "all_gather_object": true, "all_gather_into_tensor": true, "broadcast": true, "broadcast_object_list": true,
 	"barrier": true, "reduce": true, "reduce_scatter": true, "reduce_scatter_tensor": true, "gather": true, "gather_object": true, "scatter": true, "monitored_barrier": true}
 
+// methodEvents are the names of the methods that method, recognise and isModel know as events.
+var methodEvents = map[string]bool{"backward": true, "manual_backward": true, "step": true, "step_update": true, "optimizer_step": true, "zero_grad": true,
+	"clip_grad_norm_": true, "clip_grad_value_": true, "clip_gradients": true, "clip_grad_norm": true, "unscale_": true, "unscale_gradients": true, "update": true,
+	"empty_cache": true, "release_memory": true, "clear_device_cache": true, "collect": true, "item": true, "tolist": true, "no_sync": true, "no_backward_sync": true,
+	"set_requires_gradient_sync": true, "set_is_last_backward": true, "set_requires_all_reduce": true, "set_epoch": true, "zero_gradients": true, "clear_grad": true,
+	"clear_grads": true, "clear_gradients": true, "reset_grad": true, "reset_gradients": true, "zero_grads": true, "zero_grad_buffer": true, "zero_all_grads": true,
+	"zero_": true, "fill_": true, "multiply_grads": true, "div_": true, "mul_": true, "eval": true, "generate": true, "wait_for_everyone": true,
+	"_foreach_zero_": true, "_foreach_div_": true, "_foreach_mul_": true}
+
+// ofLibrary holds for the call of a method by a name that stands for no event and that nothing in the project has: no function of
+// the project can run, and no model is called. Most calls of a training loop are such, and need not be read.
+func (b *builder) ofLibrary(call *syntax.Call) bool {
+	attr, ok := call.Func.(*syntax.Attribute)
+	if !ok || methodEvents[attr.Attr] || collectives[attr.Attr] || ModelName(attr.Attr) {
+		return false
+	}
+	return plainMethod(attr) || !b.link.HasName(b.scope.Module, attr.Attr)
+}
+
+// plainMethods are what containers, strings and tensors are asked for. A class of the project may have methods of these names too, but
+// no training happens in them.
+var plainMethods = map[string]bool{"append": true, "extend": true, "insert": true, "pop": true, "popleft": true, "remove": true, "sort": true, "index": true, "keys": true, "values": true,
+	"items": true, "get": true, "setdefault": true, "copy": true, "add": true, "discard": true, "format": true, "join": true, "split": true, "strip": true, "replace": true, "startswith": true,
+	"endswith": true, "lower": true, "upper": true, "encode": true, "decode": true, "write": true, "read": true, "close": true, "size": true, "dim": true, "numel": true, "view": true, "reshape": true,
+	"permute": true, "transpose": true, "contiguous": true, "unsqueeze": true, "squeeze": true, "flatten": true, "expand": true, "chunk": true, "sum": true, "mean": true, "max": true, "min": true,
+	"abs": true, "sqrt": true, "pow": true, "exp": true, "log": true, "clamp": true, "float": true, "long": true, "int": true, "bool": true, "type": true, "numpy": true, "cpu": true,
+	"to": true, "cuda": true, "npu": true, "xpu": true, "half": true, "bfloat16": true, "detach": true, "clone": true, "masked_fill": true, "scatter_": true, "argmax": true, "softmax": true, "norm": true, "item": true, "tolist": true, "is_contiguous": true, "element_size": true,
+	"data_ptr": true, "state_dict": true, "parameters": true, "named_parameters": true, "modules": true, "named_modules": true, "children": true, "named_children": true, "buffers": true}
+
+// plainMethod reports whether an attribute is a plain method of something other than the object itself.
+func plainMethod(attr *syntax.Attribute) bool {
+	if !plainMethods[attr.Attr] {
+		return false
+	}
+	name, ok := attr.Value.(*syntax.Name)
+	return !ok || name.ID != "self" && name.ID != "cls"
+}
+
 // recognise says which event a call is; known is false for a call of no kind.
 func (b *builder) recognise(call *syntax.Call, callee pyscan.Value) (event *Event, known bool) {
+	if attr, ok := call.Func.(*syntax.Attribute); ok && plainMethod(attr) && (attr.Attr == "item" || attr.Attr == "tolist") { // of what, nobody asks
+		return &Event{Kind: Sync, Node: call, Call: call, On: callee, Receiver: attr.Value}, len(call.Args) == 0
+	}
 	event = &Event{Node: call, Call: call, On: callee}
 	name := b.link.ExternalName(callee)
 	attr, method := call.Func.(*syntax.Attribute)
@@ -205,17 +246,19 @@ func isWrapper(name string) bool {
 }
 
 // unwrap gives the model inside wrappers, so that its forward can be followed.
-func (b *builder) unwrap(value pyscan.Value) pyscan.Value {
+func (b *builder) unwrap(value pyscan.Value) pyscan.Value { return unwrapped(b.link, value) }
+
+func unwrapped(link Linker, value pyscan.Value) pyscan.Value {
 	for range 4 {
 		switch one := value.(type) {
 		case *pyscan.Wrapped:
-			value = b.link.Expand(one.Inner)
+			value = link.Expand(one.Inner)
 		case *pyscan.Instance:
-			if !isWrapper(b.link.ExternalName(pyscan.Made(one))) || one.Call == nil || len(one.Call.Args) == 0 {
+			if !isWrapper(link.ExternalName(pyscan.Made(one))) || one.Call == nil || len(one.Call.Args) == 0 {
 				return value
 			}
 			inner := pyscan.ScopeAt(one.At.Module, one.Call)
-			value = b.link.Expand(b.link.Eval(inner, one.Frame, one.Call.Args[0]))
+			value = link.Expand(link.Eval(inner, one.Frame, one.Call.Args[0]))
 		default:
 			return value
 		}

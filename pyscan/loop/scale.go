@@ -167,7 +167,7 @@ func (s *scaling) def(scope *pyscan.Scope, frame *pyscan.Frame, def *pyscan.Def,
 		return s.phi(scope, frame, def, depth)
 	case pyscan.ParamDef:
 		if frame != nil {
-			if value, given := frame.Args[def.Param]; given {
+			if value, given := s.link.Passed(frame, def.Param); given {
 				return s.value(value)
 			}
 		}

@@ -36,6 +36,9 @@ func (b *Base) Span() source.Span { return b.At }
 func (b *Base) node()             {}
 func (b *Base) base() *Base       { return b }
 
+// Key is a small comparable value that stands for a node and no other.
+func Key(n Node) *Base { return n.base() }
+
 // Context says what happens to a name, attribute, subscript, star, list or tuple.
 type Context uint8
 

@@ -5,9 +5,13 @@ import "iter"
 // Inspect calls visit for a node and, where visit returns true, for its children, in the order of the text. It skips nothing: the
 // parts of an Error are visited too.
 func Inspect(n Node, visit func(Node) bool) {
-	if visit(n) {
-		Children(n, func(child Node) { Inspect(child, visit) })
+	var walk func(Node) // one closure for the whole walk
+	walk = func(n Node) {
+		if visit(n) {
+			Children(n, walk)
+		}
 	}
+	walk(n)
 }
 
 // Preorder gives a node and everything below it, parents before children, in the order of the text.

@@ -115,7 +115,7 @@ func isUnscale(e *loop.Event) bool {
 
 // isScaler reports whether a call makes a GradScaler.
 func isScaler(pass *lint.Pass, scope *pyscan.Scope, frame *pyscan.Frame, call *syntax.Call) bool {
-	return strings.HasSuffix(pass.ExternalName(pass.Eval(scope, frame, call.Func)), "GradScaler")
+	return strings.HasSuffix(pass.Library(scope, frame, call.Func), "GradScaler")
 }
 
 // enabled says whether a GradScaler or autocast made by a call does anything. An argument that is not given is Yes.
@@ -181,7 +181,7 @@ var autocastNames = map[string]string{"torch.autocast": "", "torch.cuda.amp.auto
 
 // readAutocast reads a call as an autocast.
 func readAutocast(pass *lint.Pass, scope *pyscan.Scope, frame *pyscan.Frame, call *syntax.Call) (a autocast, ok bool) {
-	device, known := autocastNames[pass.ExternalName(pass.Eval(scope, frame, call.Func))]
+	device, known := autocastNames[pass.Library(scope, frame, call.Func)]
 	if !known {
 		return a, false
 	}

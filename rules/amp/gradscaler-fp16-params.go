@@ -21,7 +21,7 @@ var GradscalerFp16Params = &lint.Rule{
 	Mentions: []string{"GradScaler"},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
 		scalerCalls(pass, module, func(scope *pyscan.Scope, call *syntax.Call) {
-			if enabled(pass, scope, nil, call, scalerFlag(pass.ExternalName(pass.Eval(scope, nil, call.Func)))) != pyscan.Yes {
+			if enabled(pass, scope, nil, call, scalerFlag(pass.Library(scope, nil, call.Func))) != pyscan.Yes {
 				return
 			}
 			dtype, where := trained(pass, loopsWith(pass, scope.Module, call))

@@ -29,7 +29,7 @@ var GradscalerWithBf16 = &lint.Rule{
 }
 
 func checkScalerDtype(pass *lint.Pass, scope *pyscan.Scope, call *syntax.Call) {
-	position := scalerFlag(pass.ExternalName(pass.Eval(scope, nil, call.Func)))
+	position := scalerFlag(pass.Library(scope, nil, call.Func))
 	if enabled(pass, scope, nil, call, position) != pyscan.Yes {
 		return
 	}

@@ -43,12 +43,8 @@ func loopsWith(pass *lint.Pass, module *pyscan.Module, made *syntax.Call) []*loo
 // handedTo lists the other files of which a function is called with the scaler.
 func handedTo(pass *lint.Pass, module *pyscan.Module, made *syntax.Call) []*pyscan.Module {
 	var list []*pyscan.Module
-	for node := range module.Tree.All() {
-		call, ok := node.(*syntax.Call)
-		if !ok {
-			continue
-		}
-		scope := pyscan.ScopeAt(module, call)
+	for _, site := range module.Calls {
+		call, scope := site.Call, site.Scope
 		args := slices.Clone(call.Args)
 		for _, k := range call.Keywords {
 			args = append(args, k.Value)

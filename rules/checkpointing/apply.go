@@ -31,7 +31,7 @@ func applied(pass *lint.Pass, c *workspace.Checkpoint) (embedding, head string) 
 		return "", ""
 	}
 	call, ok := body.(*syntax.Call)
-	if !ok || len(call.Args) != 2 || pass.ExternalName(pass.Eval(f.Scope, nil, call.Func)) != "builtins.isinstance" {
+	if !ok || len(call.Args) != 2 || pass.Library(f.Scope, nil, call.Func) != "builtins.isinstance" {
 		return "", ""
 	}
 	classes := []pyscan.Value{pass.Eval(f.Scope, nil, call.Args[1])}
@@ -103,12 +103,8 @@ func pipelineLayers(pass *lint.Pass, module *pyscan.Module) {
 	}
 	every := false
 	var layers []*syntax.Call
-	for node := range module.Tree.All() {
-		call, ok := node.(*syntax.Call)
-		if !ok {
-			continue
-		}
-		scope := pyscan.ScopeAt(module, call)
+	for _, site := range module.Calls {
+		call, scope := site.Call, site.Scope
 		if e := workspace.Argument(call, "activation_checkpoint_interval", -1); e != nil {
 			if c, ok := pass.Constant(pass.Expand(pass.Eval(scope, nil, e))); ok {
 				if n, ok := c.Int(); ok && n == 1 {
@@ -118,7 +114,7 @@ func pipelineLayers(pass *lint.Pass, module *pyscan.Module) {
 		}
 		if name := workspace.Leaf(call.Func); (name == "LayerSpec" || name == "TiedLayerSpec") && len(call.Args) > 0 {
 			for _, arg := range call.Args {
-				if strings.HasSuffix(pass.ExternalName(pass.Eval(scope, nil, arg)), "Embedding") {
+				if strings.HasSuffix(pass.Library(scope, nil, arg), "Embedding") {
 					layers = append(layers, call)
 					break
 				}

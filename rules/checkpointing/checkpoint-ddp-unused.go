@@ -63,7 +63,7 @@ func checkUnused(pass *lint.Pass, module *pyscan.Module, call *syntax.Call, at s
 
 // reentrantBeside finds a reentrant checkpoint that runs in the model which a call wraps or sets up for DDP.
 func reentrantBeside(pass *lint.Pass, module *pyscan.Module, call *syntax.Call, scope *pyscan.Scope) (at source.Place, certain bool) {
-	name := pass.ExternalName(pass.Eval(scope, nil, call.Func))
+	name := pass.Library(scope, nil, call.Func)
 	if strings.HasSuffix(name, "DistributedDataParallel") || name == "functools.partial" {
 		var model pyscan.Value = &pyscan.Unknown{}
 		if len(call.Args) > 0 && name != "functools.partial" {

@@ -83,7 +83,7 @@ func frozenBefore(pass *lint.Pass, module *pyscan.Module, e enabling) (at source
 		switch n := node.(type) {
 		case *syntax.Call:
 			scope := pyscan.ScopeAt(module, n)
-			name := pass.ExternalName(pass.Eval(scope, nil, n.Func))
+			name := pass.Library(scope, nil, n.Func)
 			attr, method := n.Func.(*syntax.Attribute)
 			switch {
 			case name == "peft.get_peft_model" && len(n.Args) > 0:

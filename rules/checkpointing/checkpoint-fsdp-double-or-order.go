@@ -9,7 +9,6 @@ import (
 	"github.com/trainvet/trainvet/lint/source"
 	"github.com/trainvet/trainvet/lint/workspace"
 	"github.com/trainvet/trainvet/pyscan"
-	"github.com/trainvet/trainvet/pyscan/syntax"
 )
 
 //go:embed checkpoint-fsdp-double-or-order.md
@@ -114,12 +113,12 @@ func checkOrder(pass *lint.Pass, c *workspace.Checkpoint) {
 		return
 	}
 	var before, after source.Place
-	for node := range module.Tree.All() {
-		call, ok := node.(*syntax.Call)
-		if !ok || len(call.Args) == 0 || pyscan.Path(call.Args[0]) != path || pyscan.ScopeAt(module, call) != c.Scope {
+	for _, site := range module.Calls {
+		call := site.Call
+		if len(call.Args) == 0 || pyscan.Path(call.Args[0]) != path || pyscan.ScopeAt(module, call) != c.Scope {
 			continue
 		}
-		if !strings.HasSuffix(pass.ExternalName(pass.Eval(c.Scope, nil, call.Func)), ".FullyShardedDataParallel") {
+		if !strings.HasSuffix(pass.Library(c.Scope, nil, call.Func), ".FullyShardedDataParallel") {
 			continue
 		}
 		if call.Span().Start < c.Call.Span().Start {

@@ -22,11 +22,8 @@ var CheckpointNotTraining = &lint.Rule{
 	Strict:   true,
 	Mentions: []string{"gradient_checkpointing_enable", "enable_gradient_checkpointing"},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
-		for node := range module.Tree.All() {
-			call, ok := node.(*syntax.Call)
-			if !ok {
-				continue
-			}
+		for _, site := range module.Calls {
+			call := site.Call
 			attr, ok := call.Func.(*syntax.Attribute)
 			if !ok || attr.Attr != "gradient_checkpointing_enable" && attr.Attr != "enable_gradient_checkpointing" {
 				continue

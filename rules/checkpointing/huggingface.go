@@ -24,12 +24,8 @@ func enablings(pass *lint.Pass, module *pyscan.Module) []enabling {
 	if !words(module, "gradient_checkpointing") {
 		return nil
 	}
-	for node := range module.Tree.All() {
-		call, ok := node.(*syntax.Call)
-		if !ok {
-			continue
-		}
-		scope := pyscan.ScopeAt(module, call)
+	for _, site := range module.Calls {
+		call, scope := site.Call, site.Scope
 		if attr, ok := call.Func.(*syntax.Attribute); ok && attr.Attr == "gradient_checkpointing_enable" {
 			list = append(list, enabling{call: call, scope: scope, model: attr.Value, reentrant: kwargsOf(pass, scope, call, 0)})
 			continue
@@ -45,12 +41,12 @@ func enablings(pass *lint.Pass, module *pyscan.Module) []enabling {
 
 // isArguments reports whether a call makes the arguments of a Hugging Face trainer.
 func isArguments(pass *lint.Pass, scope *pyscan.Scope, call *syntax.Call) bool {
-	return strings.HasSuffix(pass.ExternalName(pass.Eval(scope, nil, call.Func)), "TrainingArguments") || isTRL(pass, scope, call)
+	return strings.HasSuffix(pass.Library(scope, nil, call.Func), "TrainingArguments") || isTRL(pass, scope, call)
 }
 
 // isTRL reports whether a call makes TRL's own arguments, which default to the non-reentrant variant.
 func isTRL(pass *lint.Pass, scope *pyscan.Scope, call *syntax.Call) bool {
-	name := pass.ExternalName(pass.Eval(scope, nil, call.Func))
+	name := pass.Library(scope, nil, call.Func)
 	return strings.HasPrefix(name, "trl.") && strings.HasSuffix(name, "Config")
 }
 

@@ -18,19 +18,24 @@ func calls(pass *lint.Pass, module *pyscan.Module, name string, visit func(scope
 	if !strings.Contains(string(module.File.Text), last) {
 		return
 	}
-	for node := range module.Tree.All() {
-		if call, ok := node.(*syntax.Call); ok {
-			scope := pyscan.ScopeAt(module, call)
-			if pass.ExternalName(pass.Eval(scope, nil, call.Func)) == name {
-				visit(scope, call)
-			}
+	for _, call := range module.Calls {
+		if pass.Near(module, wanted[name], call.Func) && pass.Library(call.Scope, nil, call.Func) == name {
+			visit(call.Scope, call.Call)
 		}
 	}
+}
+
+// wanted are the last names of what the rules look for.
+var wanted = map[string]*pyscan.Words{
+	loaderClass:  {Names: map[string]bool{"DataLoader": true}},
+	samplerClass: {Names: map[string]bool{"DistributedSampler": true}},
+	loadFunction: {Names: map[string]bool{"load": true}},
 }
 
 const (
 	loaderClass  = "torch.utils.data.DataLoader"
 	samplerClass = "torch.utils.data.DistributedSampler"
+	loadFunction = "torch.load"
 )
 
 // use is a loop over a DataLoader.

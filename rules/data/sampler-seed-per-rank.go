@@ -52,7 +52,7 @@ func ranked(pass *lint.Pass, scope *pyscan.Scope, e syntax.Expr, depth int) bool
 			return ranked(pass, scope, e.Left, depth) || ranked(pass, scope, e.Right, depth)
 		}
 	case *syntax.Call:
-		if name := pass.ExternalName(pass.Eval(scope, nil, e.Func)); name == "torch.distributed.get_rank" || strings.HasSuffix(name, ".process_index") {
+		if name := pass.Library(scope, nil, e.Func); name == "torch.distributed.get_rank" || strings.HasSuffix(name, ".process_index") {
 			return true
 		}
 		if last := pyscan.LastPart(pyscan.Path(e.Func)); last == "get_rank" && len(e.Args) == 0 {

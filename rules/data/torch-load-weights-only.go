@@ -22,7 +22,7 @@ var TorchLoadWeightsOnly = &lint.Rule{
 	Strict:   true,
 	Mentions: []string{"load"},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
-		calls(pass, module, "torch.load", func(scope *pyscan.Scope, call *syntax.Call) {
+		calls(pass, module, loadFunction, func(scope *pyscan.Scope, call *syntax.Call) {
 			if workspace.Argument(call, "weights_only", -1) != nil || pass.OpenKeywords(scope, nil, call) {
 				return
 			}

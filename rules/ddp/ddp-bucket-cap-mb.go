@@ -76,7 +76,7 @@ func checkBuckets(pass *lint.Pass, module *pyscan.Module, call *syntax.Call) {
 	takes, known := caps[name]
 	partial := false
 	if name == "functools.partial" && len(call.Args) > 0 {
-		if name = pass.ExternalName(pass.Eval(scope, nil, call.Args[0])); name != "" {
+		if name = pass.Library(scope, nil, call.Args[0]); name != "" {
 			takes, known = caps[name]
 			takes.position, partial = -1, true
 		}

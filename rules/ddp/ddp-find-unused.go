@@ -24,11 +24,8 @@ var DdpFindUnused = &lint.Rule{
 	Strict:   true,
 	Mentions: []string{"find_unused_parameters"},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
-		for node := range module.Tree.All() {
-			call, ok := node.(*syntax.Call)
-			if !ok {
-				continue
-			}
+		for _, site := range module.Calls {
+			call := site.Call
 			for _, k := range call.Keywords {
 				scope := pyscan.ScopeAt(module, call)
 				if c, ok := k.Value.(*syntax.Constant); ok && k.Arg == "strategy" && strings.HasPrefix(c.Text, "ddp") && strings.HasSuffix(c.Text, "find_unused_parameters_true") {
@@ -38,9 +35,9 @@ var DdpFindUnused = &lint.Rule{
 				if k.Arg != "find_unused_parameters" && k.Arg != "ddp_find_unused_parameters" || pass.Truthy(pass.Expand(pass.Eval(scope, nil, k.Value))) != pyscan.Yes {
 					continue
 				}
-				name := pass.ExternalName(pass.Eval(scope, nil, call.Func))
+				name := pass.Library(scope, nil, call.Func)
 				if name == "functools.partial" && len(call.Args) > 0 {
-					name = pass.ExternalName(pass.Eval(scope, nil, call.Args[0]))
+					name = pass.Library(scope, nil, call.Args[0])
 				}
 				if _, takes := caps[name]; takes {
 					pass.Reportf(module.File.At(k.Span()), "%s", unusedMessage).Help(unusedHelp)

@@ -223,7 +223,7 @@ func isDDPTest(pass *lint.Pass, scope *pyscan.Scope, test syntax.Expr) bool {
 		classes = tuple.Elts
 	}
 	for _, class := range classes {
-		if pass.ExternalName(pass.Eval(scope, nil, class)) == "torch.nn.parallel.DistributedDataParallel" {
+		if pass.Library(scope, nil, class) == "torch.nn.parallel.DistributedDataParallel" {
 			return true
 		}
 	}

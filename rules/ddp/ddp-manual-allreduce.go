@@ -38,7 +38,7 @@ var DdpManualAllreduce = &lint.Rule{
 
 func checkAllReduce(pass *lint.Pass, module *pyscan.Module, call *syntax.Call) {
 	scope := pyscan.ScopeAt(module, call)
-	if pass.ExternalName(pass.Eval(scope, nil, call.Func)) != "torch.distributed.all_reduce" {
+	if pass.Library(scope, nil, call.Func) != "torch.distributed.all_reduce" {
 		return
 	}
 	reduced := workspace.Argument(call, "tensor", 0)

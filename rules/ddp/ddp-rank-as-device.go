@@ -26,15 +26,11 @@ var DdpRankAsDevice = &lint.Rule{
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
 		found := false
 		var ids []*syntax.Call
-		for node := range module.Tree.All() {
-			call, ok := node.(*syntax.Call)
-			if !ok {
-				continue
-			}
-			scope := pyscan.ScopeAt(module, call)
+		for _, site := range module.Calls {
+			call, scope := site.Call, site.Scope
 			switch pyscan.LastName(call.Func) {
 			case "set_device", "set_device_index", "set_device_idx":
-				name := pass.ExternalName(pass.Eval(scope, nil, call.Func))
+				name := pass.Library(scope, nil, call.Func)
 				if strings.HasPrefix(name, "torch.") && len(call.Args) == 1 && reportRank(pass, module, scope, call.Args[0], call) {
 					found = true
 				}
@@ -46,7 +42,7 @@ var DdpRankAsDevice = &lint.Rule{
 		}
 		for _, call := range ids {
 			scope := pyscan.ScopeAt(module, call)
-			if found || pass.ExternalName(pass.Eval(scope, nil, call.Func)) != "torch.nn.parallel.DistributedDataParallel" {
+			if found || pass.Library(scope, nil, call.Func) != "torch.nn.parallel.DistributedDataParallel" {
 				continue
 			}
 			value := workspace.Argument(call, "device_ids", 1)
@@ -105,7 +101,7 @@ func globalRank(pass *lint.Pass, scope *pyscan.Scope, e syntax.Expr, depth int) 
 			}
 		}
 	case *syntax.Call:
-		if pass.ExternalName(pass.Eval(scope, nil, e.Func)) == "torch.device" && len(e.Args) > 0 {
+		if pass.Library(scope, nil, e.Func) == "torch.device" && len(e.Args) > 0 {
 			return globalRank(pass, scope, e.Args[len(e.Args)-1], depth-1)
 		}
 	}

@@ -24,12 +24,8 @@ var NoSyncStaticGraph = &lint.Rule{
 	Severity: lint.Error,
 	Mentions: []string{"static_graph"},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
-		for node := range module.Tree.All() {
-			call, ok := node.(*syntax.Call)
-			if !ok {
-				continue
-			}
-			scope := pyscan.ScopeAt(module, call)
+		for _, site := range module.Calls {
+			call, scope := site.Call, site.Scope
 			if attr, ok := call.Func.(*syntax.Attribute); ok && attr.Attr == "_set_static_graph" {
 				w, is := pass.Outermost(pass.Eval(scope, nil, attr.Value))
 				if is == pyscan.Yes && w.Kind == workspace.DDP {
@@ -41,7 +37,7 @@ var NoSyncStaticGraph = &lint.Rule{
 			if k == nil || pass.Truthy(pass.Expand(pass.Eval(scope, nil, k.Value))) != pyscan.Yes {
 				continue
 			}
-			switch pass.ExternalName(pass.Eval(scope, nil, call.Func)) {
+			switch pass.Library(scope, nil, call.Func) {
 			case "torch.nn.parallel.DistributedDataParallel":
 				checkStatic(pass, module.File.At(k.Span()), module, call)
 			case "accelerate.DistributedDataParallelKwargs":
@@ -102,13 +98,9 @@ func sparesFirst(event *loop.Event) bool {
 
 // checkAccelerated is DistributedDataParallelKwargs(static_graph=True) given to an Accelerator that accumulates.
 func checkAccelerated(pass *lint.Pass, at source.Place, module *pyscan.Module, kwargs *syntax.Call) {
-	for node := range module.Tree.All() {
-		call, ok := node.(*syntax.Call)
-		if !ok {
-			continue
-		}
-		scope := pyscan.ScopeAt(module, call)
-		if pass.ExternalName(pass.Eval(scope, nil, call.Func)) != "accelerate.Accelerator" {
+	for _, site := range module.Calls {
+		call, scope := site.Call, site.Scope
+		if pass.Library(scope, nil, call.Func) != "accelerate.Accelerator" {
 			continue
 		}
 		steps := pass.Arg(scope, nil, call, "gradient_accumulation_steps", 3)
@@ -132,13 +124,9 @@ func checkAccelerated(pass *lint.Pass, at source.Place, module *pyscan.Module, k
 
 // checkLightning is DDPStrategy(static_graph=True) of a Trainer that accumulates.
 func checkLightning(pass *lint.Pass, at source.Place, module *pyscan.Module, strategy *syntax.Call) {
-	for node := range module.Tree.All() {
-		call, ok := node.(*syntax.Call)
-		if !ok {
-			continue
-		}
-		scope := pyscan.ScopeAt(module, call)
-		if pass.ExternalName(pass.Eval(scope, nil, call.Func)) != "pytorch_lightning.Trainer" {
+	for _, site := range module.Calls {
+		call, scope := site.Call, site.Scope
+		if pass.Library(scope, nil, call.Func) != "pytorch_lightning.Trainer" {
 			continue
 		}
 		steps, used := pass.Arg(scope, nil, call, "accumulate_grad_batches", -1), pass.Arg(scope, nil, call, "strategy", -1)

@@ -95,12 +95,8 @@ func checkModuleDtype(pass *lint.Pass, module *pyscan.Module) {
 			pass.Reportf(module.File.At(e.Span()), "%s", without(device, dtype)).Help("%s", other(device, dtype))
 		}
 	}
-	for node := range module.Tree.All() {
-		call, ok := node.(*syntax.Call)
-		if !ok {
-			continue
-		}
-		scope := pyscan.ScopeAt(module, call)
+	for _, site := range module.Calls {
+		call, scope := site.Call, site.Scope
 		attr, method := call.Func.(*syntax.Attribute)
 		if method && attr.Attr == "bfloat16" && len(call.Args) == 0 && missing[plan.BFloat16] && condition(pass, scope, call) == always {
 			pass.Reportf(module.File.At(call.Span()), "%s", without(device, plan.BFloat16)).Help("%s", other(device, plan.BFloat16))
@@ -116,7 +112,7 @@ func checkModuleDtype(pass *lint.Pass, module *pyscan.Module) {
 				report(scope, k.Value, call)
 			case "bf16", "fp8":
 				dtype := map[string]plan.DType{"bf16": plan.BFloat16, "fp8": plan.Float8}[k.Arg]
-				if strings.HasSuffix(pass.ExternalName(pass.Eval(scope, nil, call.Func)), "TrainingArguments") && missing[dtype] && pass.Truthy(pass.Eval(scope, nil, k.Value)) == pyscan.Yes && condition(pass, scope, call) == always {
+				if strings.HasSuffix(pass.Library(scope, nil, call.Func), "TrainingArguments") && missing[dtype] && pass.Truthy(pass.Eval(scope, nil, k.Value)) == pyscan.Yes && condition(pass, scope, call) == always {
 					pass.Reportf(module.File.At(k.Value.Span()), "%s", without(device, dtype)).Help("%s", other(device, dtype))
 				}
 			case "mixed_precision", "precision":
@@ -139,7 +135,7 @@ func checkModuleDtype(pass *lint.Pass, module *pyscan.Module) {
 }
 
 func dtypeOf(pass *lint.Pass, scope *pyscan.Scope, e syntax.Expr) plan.DType {
-	switch name := pass.ExternalName(pass.Eval(scope, nil, e)); {
+	switch name := pass.Library(scope, nil, e); {
 	case name == "torch.bfloat16":
 		return plan.BFloat16
 	case strings.HasPrefix(name, "torch.float8_"):

@@ -92,7 +92,7 @@ func cudaName(pass *lint.Pass, module *pyscan.Module, node syntax.Node, skip map
 		return name, noEffect[name]
 	case *syntax.Call:
 		if attr, ok := n.Func.(*syntax.Attribute); ok && attr.Attr == "cuda" && len(n.Args) <= 1 && pass.Called(pass.Eval(pyscan.ScopeAt(module, n), nil, n.Func)) == nil {
-			if pass.ExternalName(pass.Eval(pyscan.ScopeAt(module, n), nil, attr.Value)) == "" {
+			if pass.Library(pyscan.ScopeAt(module, n), nil, attr.Value) == "" {
 				return ".cuda()", false
 			}
 		}
@@ -138,7 +138,7 @@ func devicePlace(pass *lint.Pass, module *pyscan.Module, text *syntax.Constant) 
 		}
 		if len(call.Args) > 0 && call.Args[0] == syntax.Expr(text) {
 			attr, method := call.Func.(*syntax.Attribute)
-			switch name := pass.ExternalName(pass.Eval(scope, nil, call.Func)); name {
+			switch name := pass.Library(scope, nil, call.Func); name {
 			case "torch.device", "torch.autocast", "torch.amp.GradScaler", "torch.set_default_device":
 				found = true
 			case "":

@@ -23,14 +23,10 @@ var NpuNcclBackend = &lint.Rule{
 	Fix:      lint.SometimesFix,
 	Mentions: []string{"init_process_group", "init_distributed"},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
-		for node := range module.Tree.All() {
-			call, ok := node.(*syntax.Call)
-			if !ok {
-				continue
-			}
-			scope := pyscan.ScopeAt(module, call)
+		for _, site := range module.Calls {
+			call, scope := site.Call, site.Scope
 			keyword := ""
-			switch pass.ExternalName(pass.Eval(scope, nil, call.Func)) {
+			switch pass.Library(scope, nil, call.Func) {
 			case "torch.distributed.init_process_group":
 				keyword = "backend"
 			case "deepspeed.init_distributed":

@@ -14,7 +14,7 @@ import (
 // the NPU, on no condition, or every file that imports it directly does; and nothing around it hands the names of CUDA to the NPU.
 func onNPU(pass *lint.Pass, module *pyscan.Module) bool {
 	name := module.File.Path
-	if workspace.IsTest(name) || !forNPU(pass, module) && !(bytes.Contains(module.File.Text, []byte("npu")) && importersForNPU(pass, module)) {
+	if workspace.IsTest(name) || !namesNPU(module) || !forNPU(pass, module) && !importersForNPU(pass, module) {
 		return false
 	}
 	if pass.KnowsTransfer(name) && pass.Started(name) != pyscan.Yes {
@@ -24,19 +24,28 @@ func onNPU(pass *lint.Pass, module *pyscan.Module) bool {
 }
 
 func importersForNPU(pass *lint.Pass, module *pyscan.Module) bool {
-	importers := pass.DirectImporters(module.File.Path)
-	for _, file := range importers {
-		if m := pass.Module(file); m == nil || !forNPU(pass, m) {
+	return pass.ImportedOnlyBy(module.File.Path, func(text []byte) bool { return bytes.Contains(text, []byte("npu")) }, func(m *pyscan.Module) bool { return forNPU(pass, m) })
+}
+
+// namesNPU reports whether a file holds the word npu, as a name or in one: torch_npu, is_npu_available, and not input.
+func namesNPU(module *pyscan.Module) bool {
+	text := module.File.Text
+	for at := 0; ; {
+		i := bytes.Index(text[at:], []byte("npu"))
+		if i < 0 {
 			return false
 		}
+		at += i
+		if at == 0 || text[at-1] < 'a' || text[at-1] > 'z' {
+			return true
+		}
+		at += len("npu")
 	}
-	return len(importers) > 0
 }
 
 // forNPU reports whether a file names the NPU where no condition decides about it.
 func forNPU(pass *lint.Pass, module *pyscan.Module) bool {
-	text := string(module.File.Text)
-	if !strings.Contains(text, "npu") {
+	if !namesNPU(module) {
 		return false
 	}
 	for _, i := range module.Imports {
@@ -46,9 +55,12 @@ func forNPU(pass *lint.Pass, module *pyscan.Module) bool {
 	}
 	for node := range module.Tree.All() {
 		if call, ok := node.(*syntax.Call); ok {
+			if last := pyscan.LastName(call.Func); last != "npu" && !strings.HasPrefix(last, "set_device") {
+				continue
+			}
 			scope := pyscan.ScopeAt(module, call)
 			attr, method := call.Func.(*syntax.Attribute)
-			named := method && attr.Attr == "npu" && len(call.Args) == 0 || strings.HasPrefix(pass.ExternalName(pass.Eval(scope, nil, call.Func)), "torch.npu.set_device")
+			named := method && attr.Attr == "npu" && len(call.Args) == 0 || strings.HasPrefix(pass.Library(scope, nil, call.Func), "torch.npu.set_device")
 			if named && condition(pass, scope, call) == always {
 				return true
 			}

@@ -32,7 +32,7 @@ var OnnxExportInTrainMode = &lint.Rule{
 
 func checkExport(pass *lint.Pass, module *pyscan.Module, call *syntax.Call) {
 	scope := pyscan.ScopeAt(module, call)
-	switch pass.ExternalName(pass.Eval(scope, nil, call.Func)) {
+	switch pass.Library(scope, nil, call.Func) {
 	case "torch.onnx.export", "torch.onnx.dynamo_export", "torch.onnx.utils.export":
 	default:
 		return
@@ -72,11 +72,8 @@ func modeCall(module *pyscan.Module, scope *pyscan.Scope, model syntax.Expr, bef
 			return true
 		})
 	}
-	for node := range module.Tree.All() {
-		call, ok := node.(*syntax.Call)
-		if !ok {
-			continue
-		}
+	for _, site := range module.Calls {
+		call := site.Call
 		attr, ok := call.Func.(*syntax.Attribute)
 		if !ok || attr.Attr != "eval" && attr.Attr != "train" && attr.Attr != "requires_grad_" {
 			continue
@@ -133,7 +130,7 @@ func modeMatters(pass *lint.Pass, class *pyscan.Class, depth int) bool {
 				}
 				found = found || pass.Derives(inst.Of, modeLayers...) == pyscan.Yes
 			}
-			if name := pass.ExternalName(pass.Eval(pyscan.ScopeAt(module, call), nil, call.Func)); name == "torch.nn.functional.dropout" {
+			if name := pass.Library(pyscan.ScopeAt(module, call), nil, call.Func); name == "torch.nn.functional.dropout" {
 				found = true
 			}
 		}

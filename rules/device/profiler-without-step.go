@@ -21,13 +21,9 @@ var ProfilerWithoutStep = &lint.Rule{
 	Severity: lint.Warning,
 	Mentions: []string{"profile"},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
-		for node := range module.Tree.All() {
-			call, ok := node.(*syntax.Call)
-			if !ok {
-				continue
-			}
-			scope := pyscan.ScopeAt(module, call)
-			switch pass.ExternalName(pass.Eval(scope, nil, call.Func)) {
+		for _, site := range module.Calls {
+			call, scope := site.Call, site.Scope
+			switch pass.Library(scope, nil, call.Func) {
 			case "torch.profiler.profile", "torch_npu.profiler.profile", "torch.profiler.profiler.profile":
 			default:
 				continue

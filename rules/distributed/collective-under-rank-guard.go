@@ -27,12 +27,8 @@ var CollectiveUnderRankGuard = &lint.Rule{
 			return
 		}
 		found := map[syntax.Node]bool{}
-		for node := range module.Tree.All() {
-			call, ok := node.(*syntax.Call)
-			if !ok {
-				continue
-			}
-			scope := pyscan.ScopeAt(module, call)
+		for _, site := range module.Calls {
+			call, scope := site.Call, site.Scope
 			if scope.Kind != pyscan.FuncScope && scope.Kind != pyscan.ModuleScope {
 				continue
 			}
@@ -90,7 +86,7 @@ func report(pass *lint.Pass, scope *pyscan.Scope, call *syntax.Call, test *guard
 
 // collective names a call that every rank of the default group must make; sure is false where that depends on what is not known.
 func collective(pass *lint.Pass, scope *pyscan.Scope, frame *pyscan.Frame, call *syntax.Call) (name string, sure bool) {
-	external := pass.ExternalName(pass.Eval(scope, frame, call.Func))
+	external := pass.Library(scope, frame, call.Func)
 	switch external {
 	case "torch.distributed.barrier", "torch.distributed.all_reduce", "torch.distributed.all_gather", "torch.distributed.all_gather_object", "torch.distributed.all_gather_into_tensor",
 		"torch.distributed.broadcast", "torch.distributed.broadcast_object_list", "torch.distributed.reduce", "torch.distributed.reduce_scatter", "torch.distributed.reduce_scatter_tensor",
@@ -179,7 +175,7 @@ func grouped(pass *lint.Pass, scope *pyscan.Scope, call *syntax.Call, name strin
 	if c, ok := group.(*syntax.Constant); ok && c.Kind == syntax.NoneConstant {
 		return false
 	}
-	return !strings.HasSuffix(pass.ExternalName(pass.Eval(scope, nil, group)), "group.WORLD")
+	return !strings.HasSuffix(pass.Library(scope, nil, group), "group.WORLD")
 }
 
 // rankTest is the innermost test of the rank that decides whether a call is made, in its own function; nil where all ranks make
@@ -346,7 +342,7 @@ func isRank(pass *lint.Pass, scope *pyscan.Scope, e syntax.Expr, depth int) bool
 			return true
 		}
 	case *syntax.Call:
-		if pass.ExternalName(pass.Eval(scope, nil, e.Func)) == "torch.distributed.get_rank" {
+		if pass.Library(scope, nil, e.Func) == "torch.distributed.get_rank" {
 			return len(e.Args)+len(e.Keywords) == 0
 		}
 		if pyscan.Path(e.Func) == "int" && len(e.Args) == 1 {

@@ -28,7 +28,7 @@ var LossReducedBeforeBackward = &lint.Rule{
 			if event.Kind != loop.Collective || event.Call == nil || event.In(loop.NoGradContext) || pass.WithoutGradients(event.Scope, event.Call) {
 				continue
 			}
-			name := pass.ExternalName(pass.Eval(event.Scope, event.Frame, event.Call.Func))
+			name := pass.Library(event.Scope, event.Frame, event.Call.Func)
 			if name != "torch.distributed.all_reduce" && name != "torch.distributed.reduce" {
 				continue // the functions of torch.distributed.nn have gradients
 			}

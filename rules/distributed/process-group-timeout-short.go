@@ -8,7 +8,6 @@ import (
 	"github.com/trainvet/trainvet/lint/source"
 	"github.com/trainvet/trainvet/lint/workspace"
 	"github.com/trainvet/trainvet/pyscan"
-	"github.com/trainvet/trainvet/pyscan/syntax"
 )
 
 //go:embed process-group-timeout-short.md
@@ -29,14 +28,10 @@ var ProcessGroupTimeoutShort = &lint.Rule{
 	Severity: lint.Warning,
 	Mentions: []string{"timeout"},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
-		for node := range module.Tree.All() {
-			call, ok := node.(*syntax.Call)
-			if !ok {
-				continue
-			}
-			scope := pyscan.ScopeAt(module, call)
+		for _, site := range module.Calls {
+			call, scope := site.Call, site.Scope
 			keyword, position := "timeout", -1
-			switch pass.ExternalName(pass.Eval(scope, nil, call.Func)) {
+			switch pass.Library(scope, nil, call.Func) {
 			case "torch.distributed.init_process_group":
 				position = 2
 			case "deepspeed.init_distributed":

@@ -24,7 +24,7 @@ var FsdpClipGradNorm = &lint.Rule{
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
 		for _, call := range calls(module) {
 			scope := pyscan.ScopeAt(module, call)
-			switch pass.ExternalName(pass.Eval(scope, nil, call.Func)) {
+			switch pass.Library(scope, nil, call.Func) {
 			case "torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_norm":
 				checkClip(pass, module, scope, call)
 			}

@@ -28,12 +28,12 @@ var FsdpNoAutoWrap = &lint.Rule{
 		var found []*syntax.Call
 		for _, call := range calls(module) {
 			scope := pyscan.ScopeAt(module, call)
-			switch name := pass.ExternalName(pass.Eval(scope, nil, call.Func)); {
+			switch name := pass.Library(scope, nil, call.Func); {
 			case name == fsdp1:
 				found = append(found, call)
 			case strings.HasPrefix(name, "torch.distributed.fsdp.wrap.") && (strings.HasSuffix(name, ".wrap") || strings.HasSuffix(name, "enable_wrap")):
 				return // layers are wrapped by hand
-			case name == "functools.partial" && len(call.Args) > 0 && pass.ExternalName(pass.Eval(scope, nil, call.Args[0])) == fsdp1:
+			case name == "functools.partial" && len(call.Args) > 0 && pass.Library(scope, nil, call.Args[0]) == fsdp1:
 				return
 			}
 		}

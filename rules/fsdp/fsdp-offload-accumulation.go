@@ -28,7 +28,7 @@ var FsdpOffloadAccumulation = &lint.Rule{
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
 		for _, call := range calls(module) {
 			scope := pyscan.ScopeAt(module, call)
-			if pass.ExternalName(pass.Eval(scope, nil, call.Func)) != fsdp1 {
+			if pass.Library(scope, nil, call.Func) != fsdp1 {
 				continue
 			}
 			value := workspace.Argument(call, "cpu_offload", offloadPosition)

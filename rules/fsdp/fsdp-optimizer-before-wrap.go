@@ -30,6 +30,9 @@ var FsdpOptimizerBeforeWrap = &lint.Rule{
 				continue
 			}
 			scope := pyscan.ScopeAt(module, call)
+			if owner, _ := parametersOf(scope, call.Args[0]); owner == nil && !pass.Near(module, parameters, call.Func) {
+				continue
+			}
 			made, ok := pass.Eval(scope, nil, call).(*pyscan.Instance)
 			if !ok || !isOptimizer(pass, made) {
 				continue
@@ -41,6 +44,9 @@ var FsdpOptimizerBeforeWrap = &lint.Rule{
 		preparedApart(pass, module)
 	},
 }
+
+// parameters are the methods whose results optimizers are made of.
+var parameters = &pyscan.Words{Names: map[string]bool{"parameters": true, "named_parameters": true}}
 
 // ownerOf is the model whose parameters a call gives to an optimizer, as it is called where the call stands: model in
 // AdamW(model.parameters()), and in make(model) where make does that with its parameter. Nil for anything else.

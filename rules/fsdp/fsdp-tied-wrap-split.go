@@ -23,7 +23,7 @@ var FsdpTiedWrapSplit = &lint.Rule{
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
 		for _, call := range calls(module) {
 			scope := pyscan.ScopeAt(module, call)
-			if pass.ExternalName(pass.Eval(scope, nil, call.Func)) != fsdp1 || len(call.Args) == 0 {
+			if pass.Library(scope, nil, call.Func) != fsdp1 || len(call.Args) == 0 {
 				continue
 			}
 			policy := pass.Arg(scope, nil, call, "auto_wrap_policy", policyPosition)

@@ -109,10 +109,8 @@ func keywordAt(call *syntax.Call, name string) *syntax.Keyword {
 
 func calls(module *pyscan.Module) []*syntax.Call {
 	var list []*syntax.Call
-	for node := range module.Tree.All() {
-		if call, ok := node.(*syntax.Call); ok {
-			list = append(list, call)
-		}
+	for _, call := range module.Calls {
+		list = append(list, call.Call)
 	}
 	return list
 }

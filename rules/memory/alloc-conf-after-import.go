@@ -132,7 +132,7 @@ func deviceUsedBefore(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scop
 			case *syntax.Lambda:
 				return false
 			case *syntax.Call:
-				name := pass.ExternalName(pass.Eval(scope, nil, n.Func))
+				name := pass.Library(scope, nil, n.Func)
 				attr, method := n.Func.(*syntax.Attribute)
 				switch {
 				case strings.HasPrefix(name, "torch.cuda.") || strings.HasPrefix(name, "torch.npu."):

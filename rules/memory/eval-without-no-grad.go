@@ -135,7 +135,7 @@ func modelCall(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, mode
 			return
 		}
 		callee := pyscan.Path(call.Func)
-		if callee == "" || !inLoop(scope, call) || pass.ExternalName(pass.Eval(scope, nil, call.Func)) != "" {
+		if callee == "" || !inLoop(scope, call) || pass.Library(scope, nil, call.Func) != "" {
 			return
 		}
 		value := pass.Expand(pass.Eval(scope, nil, call.Func))

@@ -53,8 +53,64 @@ var LossGraphAccumulated = &lint.Rule{
 				d.Suggest("detach it", lint.Safe, lint.Edit{At: source.Place{Path: use.Path, Span: source.Span{Start: use.Span.End, End: use.Span.End}}, Text: ".detach()"})
 			}
 		}
-		evaluationOutputs(pass, root, reported)
 	},
+	Module: func(pass *lint.Pass, module *pyscan.Module) {
+		module.Scopes(func(scope *pyscan.Scope) {
+			if keepsOutputs(pass, scope) && !holdsBackward(scope) {
+				reported := map[source.Place]bool{}
+				for _, root := range pass.LoopsIn(scope) {
+					evaluationOutputs(pass, root, reported)
+				}
+			}
+		})
+	},
+}
+
+// keepsOutputs reports whether a loop of a function puts what a model gave into something that outlives the iteration. It is the
+// cheap question before the loops are modelled.
+func keepsOutputs(pass *lint.Pass, scope *pyscan.Scope) bool {
+	found := false
+	for _, stmt := range scope.Body() {
+		syntax.Inspect(stmt, func(n syntax.Node) bool {
+			switch n := n.(type) {
+			case *syntax.FunctionDef, *syntax.ClassDef, *syntax.Lambda:
+				return false
+			case *syntax.For, *syntax.While:
+				found = found || keepsResult(pass, scope, n)
+			}
+			return !found
+		})
+	}
+	return found
+}
+
+// runsModel reports whether a model is called in an expression, or what is put into evaluation mode.
+func runsModel(pass *lint.Pass, scope *pyscan.Scope, e syntax.Expr) bool {
+	found := false
+	syntax.Inspect(e, func(n syntax.Node) bool {
+		if call, ok := n.(*syntax.Call); ok && !found {
+			mode := evalCall(scope)
+			found = mode != nil && pyscan.Path(mode.Func.(*syntax.Attribute).Value) == pyscan.Path(call.Func) || isModule(pass, pass.Expand(pass.Eval(scope, nil, call.Func)))
+		}
+		return !found
+	})
+	return found
+}
+
+func keepsResult(pass *lint.Pass, scope *pyscan.Scope, l syntax.Node) bool {
+	found := false
+	syntax.Inspect(l, func(n syntax.Node) bool {
+		switch s := n.(type) {
+		case *syntax.FunctionDef, *syntax.ClassDef, *syntax.Lambda:
+			return false
+		case *syntax.Assign:
+			if path := pyscan.Path(s.Targets[0]); path != "" && len(s.Targets) == 1 && !found && len(keepers(l, path)) > 0 {
+				found = runsModel(pass, scope, s.Value)
+			}
+		}
+		return !found
+	})
+	return found
 }
 
 // unscaled takes scaler.scale(...) and a division off a loss.
@@ -263,7 +319,7 @@ func evaluationOutputs(pass *lint.Pass, root *loop.Loop, reported map[source.Pla
 			continue
 		}
 		around := workspace.Around(forward.Scope, forward.Call)
-		if len(around) == 0 || !isModule(pass, forward.On) && !evaluated(forward) || holdsBackward(forward.Scope) || gradients(pass, forward.Scope, forward.Call, callerDepth) != pyscan.Yes {
+		if len(around) == 0 || !isModule(pass, forward.On) && !evaluated(forward) || gradients(pass, forward.Scope, forward.Call, callerDepth) != pyscan.Yes {
 			continue
 		}
 		assign, ok := around[len(around)-1].(*syntax.Assign)

@@ -46,7 +46,7 @@ func statistic(pass *lint.Pass, scope *pyscan.Scope, e syntax.Expr, depth int) s
 	}
 	switch e := e.(type) {
 	case *syntax.Call:
-		name := pass.ExternalName(pass.Eval(scope, nil, e.Func))
+		name := pass.Library(scope, nil, e.Func)
 		if strings.HasPrefix(name, "torch.") || strings.HasPrefix(name, "deepspeed.") {
 			return pyscan.LastPart(name)
 		}

@@ -43,9 +43,9 @@ func findFusedOptimizer(pass *lint.Pass, part *workspace.Part) {
 }
 
 func findSteppingHooks(pass *lint.Pass, m *pyscan.Module) {
-	for node := range m.Tree.All() {
-		call, ok := node.(*syntax.Call)
-		if !ok || len(call.Args) == 0 {
+	for _, site := range m.Calls {
+		call := site.Call
+		if len(call.Args) == 0 {
 			continue
 		}
 		attr, ok := call.Func.(*syntax.Attribute)
@@ -146,11 +146,8 @@ func accumulation(pass *lint.Pass, m *pyscan.Module) (n string, at source.Place)
 			}
 		}
 	}
-	for node := range m.Tree.All() {
-		call, ok := node.(*syntax.Call)
-		if !ok {
-			continue
-		}
+	for _, site := range m.Calls {
+		call := site.Call
 		e := workspace.Argument(call, "gradient_accumulation_steps", -1)
 		if e == nil {
 			continue

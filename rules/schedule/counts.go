@@ -250,11 +250,8 @@ func windowText(w *loop.Window, framework workspace.Accumulation) string {
 // constructors calls visit for each call in a file that makes a schedule of the table.
 func constructors(pass *lint.Pass, m *pyscan.Module, visit func(*pyscan.Scope, *syntax.Call, []count)) {
 	renames := aliases(m)
-	for node := range m.Tree.All() {
-		call, ok := node.(*syntax.Call)
-		if !ok {
-			continue
-		}
+	for _, site := range m.Calls {
+		call := site.Call
 		_, plain := call.Func.(*syntax.Name)
 		if signatures[pyscan.LastPart(pyscan.Path(call.Func))] == nil && !(plain && renames) {
 			continue

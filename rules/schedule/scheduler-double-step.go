@@ -89,13 +89,13 @@ func handedOver(pass *lint.Pass, value pyscan.Value) (source.Place, bool) {
 	if m == nil {
 		return source.Place{}, false
 	}
-	for node := range m.Tree.All() {
-		call, ok := node.(*syntax.Call)
-		if !ok || pyscan.LastPart(pyscan.Path(call.Func)) != "initialize" {
+	for _, site := range m.Calls {
+		call := site.Call
+		if pyscan.LastPart(pyscan.Path(call.Func)) != "initialize" {
 			continue
 		}
 		scope := pyscan.ScopeAt(m, call)
-		if pass.ExternalName(pass.Eval(scope, nil, call.Func)) != "deepspeed.initialize" {
+		if pass.Library(scope, nil, call.Func) != "deepspeed.initialize" {
 			continue
 		}
 		given := pass.Arg(scope, nil, call, "lr_scheduler", 5)

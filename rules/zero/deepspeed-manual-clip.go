@@ -36,7 +36,7 @@ var DeepspeedManualClip = &lint.Rule{
 			if event.Kind != loop.Clip || event.Order < backward.Order || len(event.Call.Args) == 0 {
 				continue
 			}
-			if _, method := event.Call.Func.(*syntax.Attribute); method && event.Receiver != nil && pass.ExternalName(pass.Eval(event.Scope, event.Frame, event.Call.Func)) == "" {
+			if _, method := event.Call.Func.(*syntax.Attribute); method && event.Receiver != nil && pass.Library(event.Scope, event.Frame, event.Call.Func) == "" {
 				continue // some object's own clipping
 			}
 			at := l.Place(event)

@@ -41,13 +41,19 @@ var DeepspeedManualPrecision = &lint.Rule{
 	},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
 		for _, call := range calls(module) {
+			if !pass.Near(module, initialize, call.Func) {
+				continue
+			}
 			scope := pyscan.ScopeAt(module, call)
-			if pass.ExternalName(pass.Eval(scope, nil, call.Func)) == "deepspeed.initialize" {
+			if pass.Library(scope, nil, call.Func) == "deepspeed.initialize" {
 				castBefore(pass, module, scope, call)
 			}
 		}
 	},
 }
+
+// initialize is the name of what makes an engine.
+var initialize = &pyscan.Words{Names: map[string]bool{"initialize": true}}
 
 // mixed is the precision that an engine brings, "" where it brings none or nobody knows.
 func mixed(pass *lint.Pass, engine workspace.Wrapper) string {

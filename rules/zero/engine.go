@@ -59,10 +59,8 @@ func stageAt(d *lint.Diagnostic, part *workspace.Part) *lint.Diagnostic {
 // calls lists the calls of a module.
 func calls(module *pyscan.Module) []*syntax.Call {
 	var list []*syntax.Call
-	for node := range module.Tree.All() {
-		if call, ok := node.(*syntax.Call); ok {
-			list = append(list, call)
-		}
+	for _, call := range module.Calls {
+		list = append(list, call.Call)
 	}
 	return list
 }

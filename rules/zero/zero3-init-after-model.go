@@ -34,8 +34,7 @@ var Zero3InitAfterModel = &lint.Rule{
 		}
 		for _, call := range calls(module) {
 			scope := pyscan.ScopeAt(module, call)
-			callee := pass.Eval(scope, nil, call.Func)
-			if name := pass.ExternalName(callee); strings.HasPrefix(name, "transformers.") && strings.HasSuffix(name, ".from_pretrained") && loadsModel(name) {
+			if name := pass.Library(scope, nil, call.Func); strings.HasPrefix(name, "transformers.") && strings.HasSuffix(name, ".from_pretrained") && loadsModel(name) {
 				loads = append(loads, call)
 			} else if config, known := tellsZero3(pass, scope, call, name); known {
 				tells[scope] = append(tells[scope], told{call, name, config})

@@ -1,0 +1,166 @@
+package loop
+
+import (
+	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/syntax"
+)
+
+// differentiating are the names by which gradients are computed: a loop in which nothing of the kind runs trains nothing.
+var differentiating = &pyscan.Words{Names: map[string]bool{"backward": true, "manual_backward": true}}
+
+// acting are the names of any event that a rule asks for.
+var acting = &pyscan.Words{Names: interestingNames}
+
+// maxReach is how many calls lie at most between a loop and the backward in it.
+const maxReach = maxSplice
+
+// reacher answers, before a function is modelled, whether anything it runs may have one of the words. It reads each function
+// once, as anyone may call it, while the model reads it once for each call; and it goes only where the names in between can lead.
+type reacher struct {
+	link  Linker
+	words *pyscan.Words
+	known map[*pyscan.Scope]reached
+}
+
+// reached is an answer, and how many calls deep it was looked for.
+type reached struct {
+	yes   bool
+	depth int
+}
+
+// in reports whether the function or a function that it calls, at most so many calls away, names one of the words. What is
+// handed to a call counts as called: `fit(loader, train_step)`.
+func (r *reacher) in(scope *pyscan.Scope, depth int) bool {
+	if known, ok := r.known[scope]; ok && (known.yes || known.depth >= depth) {
+		return known.yes
+	}
+	r.known[scope] = reached{false, depth} // a function that comes back to itself adds nothing
+	yes := r.names(scope) || depth > 0 && r.calls(scope, depth)
+	r.known[scope] = reached{yes, depth}
+	return yes
+}
+
+// body calls visit for the nodes that run when the function does: nested functions and classes run when they are called.
+func body(scope *pyscan.Scope, visit func(syntax.Node) bool) {
+	inner := func(n syntax.Node) bool {
+		switch n.(type) {
+		case *syntax.FunctionDef, *syntax.ClassDef, *syntax.Lambda:
+			return false
+		}
+		return visit(n)
+	}
+	if lambda, ok := scope.Node.(*syntax.Lambda); ok {
+		syntax.Inspect(lambda.Body, inner)
+		return
+	}
+	for _, stmt := range scope.Body() {
+		syntax.Inspect(stmt, inner)
+	}
+}
+
+func (r *reacher) names(scope *pyscan.Scope) bool {
+	found := false
+	words := r.words.Names
+	body(scope, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Attribute:
+			found = found || words[n.Attr]
+		case *syntax.Name:
+			found = found || words[n.ID]
+		case *syntax.Constant: // getattr(loss, "backward")
+			found = found || n.Kind == syntax.StrConstant && words[n.Text]
+		}
+		return !found
+	})
+	return found
+}
+
+func (r *reacher) calls(scope *pyscan.Scope, depth int) bool {
+	found := false
+	body(scope, func(n syntax.Node) bool {
+		call, ok := n.(*syntax.Call)
+		if !ok || found {
+			return !found
+		}
+		if r.near(scope, call.Func, depth) {
+			found = r.runs(scope, call.Func, depth)
+		}
+		for _, arg := range call.Args {
+			found = found || r.handed(scope, arg, depth)
+		}
+		for _, k := range call.Keywords {
+			found = found || r.handed(scope, k.Value, depth)
+		}
+		return !found
+	})
+	return found
+}
+
+// near reports whether what an expression names can lead to a word with so many calls.
+func (r *reacher) near(scope *pyscan.Scope, e syntax.Expr, depth int) bool {
+	if attr, ok := e.(*syntax.Attribute); ok && plainMethod(attr) {
+		return false
+	}
+	name := pyscan.LastName(e)
+	return name == "" || r.link.Distance(scope.Module, r.words, name) <= depth
+}
+
+// runs reports whether calling what an expression stands for runs one of the words.
+func (r *reacher) runs(scope *pyscan.Scope, e syntax.Expr, depth int) bool {
+	words := r.words.Names
+	for _, one := range alternatives(r.link.Expand(r.link.Eval(scope, nil, e))) {
+		if words[pyscan.LastPart(r.link.ExternalName(one))] { // imported under another name
+			return true
+		}
+		if member, ok := one.(*pyscan.Member); ok && words[member.Name] {
+			return true
+		}
+		if f := r.link.Called(unwrapped(r.link, one)); f != nil && r.in(f.Scope, depth-1) {
+			return true
+		}
+	}
+	return false
+}
+
+// handed reports whether an argument is a function that runs one of the words.
+func (r *reacher) handed(scope *pyscan.Scope, arg syntax.Expr, depth int) bool {
+	switch arg := arg.(type) {
+	case *syntax.Lambda:
+		return r.runs(scope, arg, depth)
+	case *syntax.Name:
+		if def := scope.Def(arg); def != nil && def.Kind != pyscan.ScopeDef && def.Kind != pyscan.ImportDef && !aliases(def) {
+			return false
+		}
+	case *syntax.Attribute:
+		if !r.link.Defined(scope.Module, arg.Attr) {
+			return false
+		}
+	default:
+		return false
+	}
+	if !r.near(scope, arg, depth) {
+		return false
+	}
+	_, isFunc := r.link.Eval(scope, nil, arg).(*pyscan.Func)
+	return isFunc && r.runs(scope, arg, depth)
+}
+
+// aliases reports whether a definition may give another name to a function.
+func aliases(def *pyscan.Def) bool {
+	if def.Kind == pyscan.PhiDef {
+		for _, one := range def.Alternatives {
+			if one.Kind == pyscan.AssignDef && aliases(one) || one.Kind == pyscan.ScopeDef {
+				return true
+			}
+		}
+		return false
+	}
+	if def.Kind != pyscan.AssignDef {
+		return false
+	}
+	switch def.Value.(type) {
+	case *syntax.Name, *syntax.Attribute, *syntax.IfExp, *syntax.Lambda:
+		return true
+	}
+	return false
+}
