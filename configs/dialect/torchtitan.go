@@ -1,6 +1,8 @@
 package dialect
 
 import (
+	"slices"
+
 	"github.com/trainvet/trainvet/configs"
 )
 
@@ -47,7 +49,6 @@ var Torchtitan = &Dialect{
 		{field: "schedule.total_steps", keys: paths("training.steps"), absent: 10000},
 		{field: "compile", keys: paths("compile.enable", "training.compile"), absent: false},
 		{field: "attention.kernel", absent: "sdpa"},
-		{field: "loss_kernel", absent: "fp32_held"},
 		{field: "stack", absent: "torchtitan"},
 		{field: "lora.rank", absent: 0},
 		{field: "quantization.kind", absent: "none"},
@@ -69,6 +70,25 @@ func torchtitanAfter(r *reader) {
 	r.dataParallel("parallelism.data_parallel_replicate_degree", "parallelism.data_parallel_shard_degree", 1)
 	torchtitanSharding(r)
 	torchtitanCheckpointing(r)
+	torchtitanLoss(r)
+}
+
+// torchtitanLoss: with compile.enable the loss is compiled too, unless compile.components leaves it out; it then holds nothing as wide as the
+// vocabulary in fp32. Otherwise 16-bit and fp32 logits are both held.
+func torchtitanLoss(r *reader) {
+	enable, components := r.first("compile.enable", "training.compile"), r.find("compile.components")
+	on, known := r.truth(enable)
+	names, listed := r.list(components)
+	switch {
+	case enable.state != written || known && !on:
+		r.assumeOf("loss_kernel", "fp32_held", r.dialect.Version)
+	case !known || components.state == unknown || components.state == written && !listed:
+		r.forget("loss_kernel")
+	case components.state == written && !slices.Contains(names, "loss"):
+		r.derive("loss_kernel", "fp32_held", "compile.components leaves the loss out", components)
+	default:
+		r.derive("loss_kernel", "compiled", "compile covers the loss", enable)
+	}
 }
 
 func torchtitanSharding(r *reader) {
