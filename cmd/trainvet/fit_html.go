@@ -13,7 +13,7 @@ var fitTemplate string
 
 var fitPage = template.Must(template.New("fit").Funcs(template.FuncMap{
 	"gib": gib, "phase": phaseName, "percent": func(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) }, "amount": amount, "states": states,
-	"rate": rate, "inc": func(i int) int { return i + 1 }, "sentence": func(c *fitCost) string { return c.sentence() },
+	"rate": rate, "mfu": mfu, "inc": func(i int) int { return i + 1 }, "sentence": func(c *fitCost) string { return c.sentence() },
 }).Parse(fitTemplate))
 
 // bar is one phase of a step, as it is drawn.

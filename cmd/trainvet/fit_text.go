@@ -100,7 +100,7 @@ func amount(n float64) string {
 	return fmt.Sprintf("%.3g", n)
 }
 
-const row = "  %3s %11s %11s %11s %-14s %12s %10s\n"
+const row = "  %3s %11s %11s %11s %-14s %12s %10s %6s\n"
 
 // printOptions compares today's plan with what would make it fit, by what people compare: states, activations, total, where the peak is,
 // what a step sends, and speed.
@@ -113,8 +113,8 @@ func (f *fitAnswer) printOptions(out io.Writer) {
 		title = "nothing fits; the smallest is"
 	}
 	fmt.Fprintf(out, "  %s\n", title)
-	fmt.Fprintf(out, row, "", "activations", "states", "needed", "peak", "sent a step", "tokens/s")
-	fmt.Fprintf(out, row, "now", gib(f.Parts.Activations+f.Parts.Logits), gib(states(f.Parts.Bytes)), gib(f.needs), phaseName(f.Peak.Phase), gib(f.Cost.BytesPerStep), rate(f.Cost))
+	fmt.Fprintf(out, row, "", "activations", "states", "needed", "peak", "sent a step", "tokens/s", "MFU")
+	fmt.Fprintf(out, row, "now", gib(f.Parts.Activations+f.Parts.Logits), gib(states(f.Parts.Bytes)), gib(f.needs), phaseName(f.Peak.Phase), gib(f.Cost.BytesPerStep), rate(f.Cost), mfu(f.Cost))
 	for i := range f.Options {
 		f.Options[i].print(out, fmt.Sprint(i+1))
 	}
@@ -138,8 +138,15 @@ func rate(c *fitCost) string {
 	return "~" + amount(c.TokensPerSecond)
 }
 
+func mfu(c *fitCost) string {
+	if c == nil || c.MFU <= 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f %%", 100*c.MFU)
+}
+
 func (o *fitOption) print(out io.Writer, number string) {
-	fmt.Fprintf(out, row, number, gib(o.ActivationBytes), gib(o.StateBytes), gib(o.NeedsBytes), phaseName(o.Phase), gib(o.Cost.BytesPerStep), rate(&o.Cost))
+	fmt.Fprintf(out, row, number, gib(o.ActivationBytes), gib(o.StateBytes), gib(o.NeedsBytes), phaseName(o.Phase), gib(o.Cost.BytesPerStep), rate(&o.Cost), mfu(&o.Cost))
 	var changes []string
 	for _, change := range o.Changes {
 		changes = append(changes, change.String())
