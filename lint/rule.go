@@ -86,7 +86,8 @@ type Rule struct {
 	Part   func(*Pass, *workspace.Part) // each piece of settings: a config file, a launch command, a dict or call in Python
 	Run    func(*Pass, *workspace.Run)  // each run of which the file is a part
 
-	// Tree looks at each document of a config file, whether or not it is in a known dialect.
+	// Tree looks at each document of a config file, whether or not it is in a known dialect, and at the flags and variables of a
+	// launch script.
 	Tree func(*Pass, *configs.Tree)
 
 	// Packages looks at a file that asks for packages: requirements of any form, image files, scripts that install.

@@ -63,9 +63,7 @@ func (s *subject) run(pass *lint.Pass, plausible bool) {
 		}
 	}
 	if rule.Tree != nil {
-		for _, tree := range s.trees {
-			rule.Tree(pass, tree)
-		}
+		s.eachTree(func(tree *configs.Tree) { rule.Tree(pass, tree) })
 	}
 	if rule.Part == nil && rule.Run == nil || s.module != nil && (rule.Module != nil || rule.Loop != nil) {
 		s.fillKeys(pass) // who reads Python itself needs no settings of it
@@ -83,6 +81,22 @@ func (s *subject) run(pass *lint.Pass, plausible bool) {
 		}
 	}
 	s.fillKeys(pass)
+}
+
+// eachTree visits the documents of a config file, and what a launch script sets: flags of its commands and variables.
+func (s *subject) eachTree(visit func(*configs.Tree)) {
+	trees := s.trees
+	if s.script != nil {
+		trees = append(trees[:len(trees):len(trees)], s.script.Env)
+		for _, command := range s.script.Commands {
+			trees = append(trees, command.LauncherFlags, command.Flags)
+		}
+	}
+	for _, tree := range trees {
+		if tree != nil && tree.Root != nil {
+			visit(tree)
+		}
+	}
 }
 
 // syntax reports what the parsers could not read. In Python that is for others to say in full; here it tells why a finding

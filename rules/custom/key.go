@@ -20,10 +20,9 @@ func (c *condition) tree(pass *lint.Pass, tree *configs.Tree) {
 	}
 }
 
-// part looks at settings that stand in Python or in a launch command; documents of config files are seen as trees.
+// part looks at settings that stand in Python; config files and launch commands are seen as trees.
 func (c *condition) part(pass *lint.Pass, part *workspace.Part) {
-	switch part.Tree.Format {
-	case configs.Python, configs.Flags, configs.Env:
+	if part.Tree.Format == configs.Python {
 		c.keys(pass, part.Tree)
 	}
 }
@@ -33,7 +32,7 @@ func (c *condition) keys(pass *lint.Pass, tree *configs.Tree) {
 	if len(tree.Root.Items) > 0 && !tree.Root.Items[0].KeyAt.IsZero() {
 		at = tree.Root.Items[0].KeyAt
 	}
-	w := walk{c, pass, loaderOf(tree.Format)}
+	w := walk{condition: c, pass: pass, loader: loaderOf(tree.Format), words: tree.Format == configs.Flags || tree.Format == configs.Env}
 	w.down(tree.Root, strings.Split(c.Key, "."), "", at)
 }
 
@@ -57,6 +56,16 @@ type walk struct {
 	*condition
 	pass   *lint.Pass
 	loader configs.Loader
+	words  bool // the keys are flags or variables, of which several commands and files together set what a run needs
+}
+
+// same reports whether a key as written is the one that is meant. Flags are written with dashes: --learning-rate is learning_rate.
+func (w *walk) same(written, meant string) bool {
+	if w.words {
+		written = strings.ReplaceAll(strings.TrimLeft(written, "-"), "-", "_")
+		meant = strings.ReplaceAll(strings.TrimLeft(meant, "-"), "-", "_")
+	}
+	return written == meant
 }
 
 // down follows a path below a node, which is called name and stands at a place.
@@ -76,8 +85,8 @@ func (w *walk) down(node *configs.Node, path []string, name string, at source.Pl
 		}
 		rest := path[1:]
 		switch {
-		case path[0] == "*" || path[0] == key:
-		case key == strings.Join(path, "."): // written as one word
+		case path[0] == "*" || w.same(key, path[0]):
+		case w.same(key, strings.Join(path, ".")): // written as one word
 			rest = nil
 		default:
 			continue
@@ -102,7 +111,9 @@ func join(name, key string) string {
 }
 
 func (w *walk) missing(name string, path []string, at source.Place) {
-	w.report(w.pass, lint.Diagnostic{At: at, Key: name}, join(name, strings.Join(path, ".")), "is not set")
+	if !w.words {
+		w.report(w.pass, lint.Diagnostic{At: at, Key: name}, join(name, strings.Join(path, ".")), "is not set")
+	}
 }
 
 // at looks at the value of a key.

@@ -1,0 +1,82 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// fixFails runs --fix where it must fail: one clear line, the file as it was, and nothing left beside it.
+func fixFails(t *testing.T, file string, reason string, command *exec.Cmd) {
+	t.Helper()
+	before, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	command.Dir = filepath.Dir(file)
+	output, _ := command.CombinedOutput()
+	if code := command.ProcessState.ExitCode(); code != exitTrouble || !strings.Contains(string(output), "trainvet: a.py: not fixed: "+reason) {
+		t.Errorf("exit code %d\n%s", code, output)
+	}
+	after, err := os.ReadFile(file)
+	if err != nil || string(after) != string(before) {
+		t.Errorf("the file changed (%v)", err)
+	}
+	if entries, err := os.ReadDir(filepath.Dir(file)); err != nil || len(entries) != 1 {
+		t.Errorf("beside it lies %v (%v)", entries, err)
+	}
+}
+
+const fixedLater = unusedLine + "y = 2\n"
+
+// TestFixFileLimit runs into the limit of a process for the size of files.
+func TestFixFileLimit(t *testing.T) {
+	bash := need(t, "bash")
+	file := filepath.Join(t.TempDir(), "a.py")
+	if err := os.WriteFile(file, []byte(unusedLine+strings.Repeat("y = 2\n", 2000)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	fixFails(t, file, "file too large", exec.Command(bash, "-c", "ulimit -f 4 && exec trainvet check --isolated --fix --format concise a.py"))
+}
+
+// TestFixDiskFull fills a real file system.
+func TestFixDiskFull(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("NOT root: no full disk is made")
+	}
+	dir := t.TempDir()
+	if output, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=12k", "tmpfs", dir).CombinedOutput(); err != nil {
+		t.Skipf("NO mount: no full disk is made: %s", output)
+	}
+	t.Cleanup(func() {
+		if output, err := exec.Command("umount", dir).CombinedOutput(); err != nil {
+			t.Errorf("umount: %s", output)
+		}
+	})
+	file := filepath.Join(dir, "a.py")
+	if err := os.WriteFile(file, []byte(unusedLine+strings.Repeat("y = 2\n", 1300)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	fixFails(t, file, "no space left on device", exec.Command("trainvet", "check", "--isolated", "--fix", "--format", "concise", "a.py"))
+}
+
+// TestFixReadOnlyFolder holds that a folder in which no file can be made is told as such, though the file itself could be written.
+func TestFixReadOnlyFolder(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root writes to every folder")
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "a.py")
+	if err := os.WriteFile(file, []byte(fixedLater), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.Chmod(dir, 0o755) })
+	fixFails(t, file, "no file can be made in its folder: permission denied", exec.Command("trainvet", "check", "--isolated", "--fix", "--format", "concise", "a.py"))
+}
