@@ -17,7 +17,7 @@ func (v *View) stored(scope *pyscan.Scope, frame *pyscan.Frame, def *pyscan.Def,
 	}
 	now := &pyscan.Mapping{Origin: m.Origin, Keys: m.Keys[:len(m.Keys):len(m.Keys)], Values: append([]pyscan.Value(nil), m.Values...), Open: m.Open}
 	changes := 0
-	for _, stmt := range after(scope.Body(), def.Node) {
+	for _, stmt := range After(scope.Body(), def.Node) {
 		if stmt.Span().Start > use.Span().Start {
 			break
 		}
@@ -109,14 +109,14 @@ func (v *View) update(scope *pyscan.Scope, frame *pyscan.Frame, m *pyscan.Mappin
 	}
 }
 
-// after gives the statements that follow a definition in its own block.
-func after(body []syntax.Stmt, def syntax.Node) []syntax.Stmt {
+// After gives the statements that follow a node in its own block.
+func After(body []syntax.Stmt, def syntax.Node) []syntax.Stmt {
 	for i, stmt := range body {
 		if !stmt.Span().Contains(def.Span()) {
 			continue
 		}
 		for _, inner := range Blocks(stmt) {
-			if rest := after(inner, def); rest != nil {
+			if rest := After(inner, def); rest != nil {
 				return rest
 			}
 		}

@@ -1,0 +1,157 @@
+package optimizer
+
+import (
+	_ "embed"
+	"strings"
+
+	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/lint/source"
+	"github.com/trainvet/trainvet/lint/workspace"
+	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/loop"
+	"github.com/trainvet/trainvet/pyscan/syntax"
+)
+
+//go:embed zero-grad-before-step.md
+var zeroGradBeforeStepDoc string
+
+// ZeroGradBeforeStep finds gradients that are thrown away between their backward and the step that needs them.
+var ZeroGradBeforeStep = &lint.Rule{
+	Name:     "zero-grad-before-step",
+	Family:   "optimizer",
+	Since:    "0.1",
+	Doc:      zeroGradBeforeStepDoc,
+	Severity: lint.Error,
+	Fix:      lint.SometimesFix,
+	Mentions: loop.Mentions,
+	Loop: func(pass *lint.Pass, root *loop.Loop) {
+		var visit func(l *loop.Loop)
+		visit = func(l *loop.Loop) {
+			checkThrownAway(pass, root, l)
+			for _, item := range l.Items {
+				if item.Loop != nil {
+					visit(item.Loop)
+				}
+			}
+		}
+		visit(root)
+	},
+}
+
+// checkThrownAway looks in one loop for backward, zero_grad and step in this order, the last two side by side.
+func checkThrownAway(pass *lint.Pass, root, l *loop.Loop) {
+	steps := l.Of(loop.Step)
+	for _, zero := range l.Of(loop.ZeroGrad) {
+		if zero.Call == nil || zero.By == loop.Engine || len(zero.Call.Args) > 0 || zero.In(loop.NoGradContext) {
+			continue
+		}
+		for _, step := range steps {
+			if step.By == loop.Engine || step.Call == nil || step.By != loop.Scaler && len(step.Call.Args) > 0 || !sameOptimizer(zero, step, steps) ||
+				!sameConditions(zero.Guard, step.Guard) || !nothingBetween(zero, step) {
+				continue
+			}
+			if backward := lostBackward(l, zero, step); backward != nil {
+				d := pass.Reportf(root.Place(zero), "the gradients are cleared between backward and the optimizer's step: the step has none to follow, and the model does not learn")
+				d.Note(backward.At, "they are computed here").Note(step.At, "the optimizer steps here")
+				moveBehind(d, zero, step)
+				return
+			}
+		}
+	}
+}
+
+// sameOptimizer reports whether what is cleared is what is stepped: the same name, or the model where there is one optimizer.
+func sameOptimizer(zero, step *loop.Event, steps []*loop.Event) bool {
+	cleared, stepped := pyscan.Path(zero.Receiver), pyscan.Path(optimizerOf(step))
+	if cleared == "" || stepped == "" || zero.Scope != step.Scope {
+		return false
+	}
+	return cleared == stepped || len(steps) == 1 && loop.ModelName(pyscan.LastPart(cleared))
+}
+
+func sameConditions(a, b loop.Guard) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].Expr != b[i].Expr || a[i].Negated != b[i].Negated {
+			return false
+		}
+	}
+	return true
+}
+
+// nothingBetween reports whether zero_grad and step are statements of one block with nothing between them that could make gradients
+// again: only clipping, unscaling and what prints.
+func nothingBetween(zero, step *loop.Event) bool {
+	around := workspace.Around(zero.Scope, zero.Node)
+	if len(around) == 0 {
+		return false
+	}
+	first := around[len(around)-1]
+	for _, stmt := range workspace.After(zero.Scope.Body(), first) {
+		if stmt.Span().Contains(step.Node.Span()) {
+			_, simple := stmt.(*syntax.ExprStmt)
+			_, branch := stmt.(*syntax.If)
+			return simple || branch && workspace.Within(stmt.(*syntax.If).Body, step.Node)
+		}
+		one, ok := stmt.(*syntax.ExprStmt)
+		if !ok {
+			return false
+		}
+		call, ok := one.Value.(*syntax.Call)
+		if !ok {
+			return false
+		}
+		switch pyscan.LastName(call.Func) {
+		case "clip_grad_norm_", "clip_grad_value_", "unscale_", "print", "log", "info":
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// lostBackward is the backward whose gradients a zero_grad clears: the last one before it, that runs whenever it does, with none
+// between it and the step, and no hand that touches gradients on the way.
+func lostBackward(l *loop.Loop, zero, step *loop.Event) *loop.Event {
+	var last *loop.Event
+	for event := range l.Events {
+		switch {
+		case event.Order > step.Order:
+			return last
+		case event.Kind == loop.Backward && event.Order < zero.Order:
+			if last = nil; event.By != loop.Foreign && !event.In(loop.NoGradContext) && (event.Guard.Always() == pyscan.Yes || sameConditions(event.Guard, zero.Guard)) {
+				last = event
+			}
+		case event.Kind == loop.Backward, event.Kind == loop.GradDivide && event.Order > zero.Order:
+			return nil
+		case event.Kind == loop.Step && event.Order < zero.Order: // the gradients have served, and are cleared after it
+			last = nil
+		}
+	}
+	return last
+}
+
+// moveBehind offers to write zero_grad after the step, where both are statements on lines of their own.
+func moveBehind(d *lint.Diagnostic, zero, step *loop.Event) {
+	const title = "clear the gradients after the step"
+	file := zero.Scope.Module.File
+	lines := file.Lines()
+	whole := func(span source.Span) (source.Span, bool) {
+		line := file.Line(span.Start)
+		end := uint32(len(file.Text))
+		if line+1 < len(lines) {
+			end = lines[line+1]
+		}
+		all := source.Span{Start: lines[line], End: end}
+		return all, strings.TrimSpace(file.Slice(all)) == file.Slice(span) && strings.HasSuffix(file.Slice(all), "\n")
+	}
+	from, ok := whole(zero.Node.Span())
+	to, ok2 := whole(step.Node.Span())
+	if !ok || !ok2 || d.At.Path != file.Path || len(workspace.Around(zero.Scope, zero.Node)) != len(workspace.Around(step.Scope, step.Node)) {
+		d.Help("%s", title)
+		return
+	}
+	d.Suggest(title, lint.Unsafe, lint.Edit{At: file.At(from)}, lint.Edit{At: file.At(source.Span{Start: to.End, End: to.End}), Text: file.Slice(from)})
+}
