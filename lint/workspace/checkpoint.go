@@ -320,6 +320,9 @@ func (v *View) throughHelper(c *Checkpoint, callee pyscan.Value) *Checkpoint {
 	}
 	inner := p.inner
 	if frame := v.Enter(f, c.Call, c.Scope, c.Frame); frame != nil {
+		if !v.mayReach(f.Scope.Body(), frame, f.Scope, inner.Call) {
+			return nil // told not to
+		}
 		if bound := v.CheckpointOf(f.Scope, frame, inner.Call); bound != nil {
 			inner = bound
 		}
@@ -340,6 +343,47 @@ func (v *View) throughHelper(c *Checkpoint, callee pyscan.Value) *Checkpoint {
 		c.Inputs = append(c.Inputs, list...)
 	}
 	return c
+}
+
+// mayReach reports whether a node of a function may run, as far as constant tests in a frame tell: not behind `if not enabled: return`
+// where enabled is True.
+func (v *View) mayReach(body []syntax.Stmt, frame *pyscan.Frame, scope *pyscan.Scope, node syntax.Node) bool {
+	for _, stmt := range body {
+		branch, is := stmt.(*syntax.If)
+		var test pyscan.Truth
+		if is {
+			test = v.Truthy(v.Expand(v.Eval(scope, frame, branch.Test)))
+		}
+		if !stmt.Span().Contains(node.Span()) {
+			if stmt.Span().Start > node.Span().Start {
+				return true
+			}
+			if is && (test == pyscan.Yes && returns(branch.Body) || test == pyscan.No && returns(branch.OrElse)) {
+				return false
+			}
+			continue
+		}
+		for i, block := range Blocks(stmt) {
+			if !Within(block, node) {
+				continue
+			}
+			if is && (i == 0 && test == pyscan.No || i == 1 && test == pyscan.Yes) {
+				return false
+			}
+			return v.mayReach(block, frame, scope, node)
+		}
+		return true
+	}
+	return true
+}
+
+// returns reports whether a block ends in a return.
+func returns(block []syntax.Stmt) bool {
+	if len(block) == 0 {
+		return false
+	}
+	_, is := block[len(block)-1].(*syntax.Return)
+	return is
 }
 
 // curried reads checkpoint(use_reentrant=False)(fn)(x): call applies what the inner call made.

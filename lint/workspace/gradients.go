@@ -195,7 +195,7 @@ func (v *View) moduleCall(value *pyscan.Result) (*pyscan.Instance, bool) {
 // inputNames are names that mean a model's input of integers or of data: they carry no gradients.
 var inputNames = map[string]bool{"ids": true, "mask": true, "labels": true, "label": true, "pos": true, "positions": true, "position": true, "idx": true, "index": true, "indices": true,
 	"tokens": true, "token": true, "images": true, "image": true, "imgs": true, "img": true, "pixel_values": true, "targets": true, "target": true, "seqlen": true, "seqlens": true,
-	"length": true, "lengths": true, "buckets": true, "pixels": true}
+	"length": true, "lengths": true, "buckets": true, "offsets": true, "pixels": true}
 
 // namedInput goes by the names that model inputs have: ids and masks carry no gradients, of anything else nothing is known.
 func namedInput(name string) pyscan.Truth {

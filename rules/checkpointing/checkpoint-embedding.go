@@ -35,7 +35,11 @@ var CheckpointEmbedding = &lint.Rule{
 			}
 		}
 		pipelineLayers(pass, module)
+		for _, part := range pass.Parts(module.File.Path) { // arguments of a trainer
+			listedEmbedding(pass, part)
+		}
 	},
+	Part: listedEmbedding,
 }
 
 func checkEmbedding(pass *lint.Pass, c *workspace.Checkpoint) {
@@ -44,7 +48,10 @@ func checkEmbedding(pass *lint.Pass, c *workspace.Checkpoint) {
 		return
 	}
 	at := c.Scope.Module.File.At(c.Call.Span())
-	gradient := otherGradient(pass, c, found.input)
+	gradient := pyscan.No // an embedding takes its ids alone
+	if !found.direct || len(c.Inputs) != 1 {
+		gradient = otherGradient(pass, c, found.input)
+	}
 	var d *lint.Diagnostic
 	switch {
 	case c.Reentrant != pyscan.Yes:
@@ -63,7 +70,7 @@ func checkEmbedding(pass *lint.Pass, c *workspace.Checkpoint) {
 			found.what, omitted(c))
 	}
 	d.Note(found.at, "the embedding is made here")
-	if c.Kind == workspace.CheckpointCall && found.direct && len(c.Inputs) > 0 {
+	if c.Kind == workspace.CheckpointCall && found.direct && len(c.Inputs) > 0 && len(workspace.Alternatives(pass.Target(c))) == 1 {
 		fixDirectCall(d, c, lint.Safe)
 	} else {
 		d.Help("call the embedding outside the checkpoint, and checkpoint only the blocks")

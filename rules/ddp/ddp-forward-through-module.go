@@ -95,6 +95,10 @@ func goesPast(pass *lint.Pass, part loop.Source, call *syntax.Call) (past, bool)
 		p.wrapper, p.model, p.certain = w, model, certain
 		return p, true
 	}
+	if w, ok := keptRaw(pass, part.Scope, call); ok {
+		p.wrapper = w
+		return p, true
+	}
 	attr, ok := call.Func.(*syntax.Attribute)
 	if !ok || harmless[attr.Attr] {
 		return p, false
@@ -105,6 +109,37 @@ func goesPast(pass *lint.Pass, part loop.Source, call *syntax.Call) (past, bool)
 	}
 	p.wrapper, p.model, p.certain = w, model, certain
 	return p, true
+}
+
+// keptRaw is the wrapper that a model was given to under another name, where the name of the model itself is called:
+// ddp = DDP(net), and then net(x).
+func keptRaw(pass *lint.Pass, scope *pyscan.Scope, call *syntax.Call) (found workspace.Wrapper, ok bool) {
+	raw, isName := call.Func.(*syntax.Name)
+	if !isName || scope.Kind == pyscan.LambdaScope {
+		return found, false
+	}
+	def := scope.Def(raw)
+	if def == nil || def.Kind != pyscan.AssignDef && def.Kind != pyscan.ParamDef {
+		return found, false
+	}
+	for _, stmt := range scope.Body() { // at the top of the function: what wraps under a condition may not
+		assign, is := stmt.(*syntax.Assign)
+		if !is || stmt.Span().End > call.Span().Start {
+			continue
+		}
+		made, is := assign.Value.(*syntax.Call)
+		if !is || len(made.Args) == 0 {
+			continue
+		}
+		given, is := made.Args[0].(*syntax.Name)
+		if !is || scope.Def(given) != def || pyscan.Path(assign.Targets[0]) == raw.ID {
+			continue
+		}
+		if w, is := pass.Outermost(pass.Eval(scope, nil, made)); is == pyscan.Yes && w.Kind == workspace.DDP && w.Call == made {
+			return w, true
+		}
+	}
+	return found, false
 }
 
 // harmless are methods of a model that compute no loss.
@@ -151,7 +186,17 @@ func inside(pass *lint.Pass, scope *pyscan.Scope, frame *pyscan.Frame, e syntax.
 				return w, attr.Value, pyscan.Yes
 			}
 		}
-	case *syntax.Call: // unwrap(model)
+	case *syntax.Call: // unwrap(model), getattr(model, "module", model)
+		if len(e.Args) > 1 && pass.ExternalName(pass.Eval(scope, frame, e.Func)) == "builtins.getattr" {
+			if name, ok := pass.Constant(pass.Eval(scope, frame, e.Args[1])); ok {
+				if text, _ := name.Str(); text == "module" {
+					if w, is := pass.Outermost(pass.Eval(scope, frame, e.Args[0])); is != pyscan.No && w.Kind == workspace.DDP {
+						return w, e.Args[0], pyscan.Yes
+					}
+				}
+			}
+			return w, nil, pyscan.No
+		}
 		for _, one := range workspace.Alternatives(pass.Expand(pass.Eval(scope, frame, e.Func))) {
 			f, ok := one.(*pyscan.Func)
 			if !ok || len(e.Args) == 0 {

@@ -3,6 +3,7 @@ package ddp
 import (
 	"bytes"
 	_ "embed"
+	"strings"
 
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/constant"
@@ -61,6 +62,9 @@ func checkAllReduce(pass *lint.Pass, module *pyscan.Module, call *syntax.Call) {
 	w, is := pass.Outermost(pass.Eval(scope, nil, owner))
 	if is == pyscan.No || w.Kind != workspace.DDP && w.Kind != workspace.FSDP1 {
 		return
+	}
+	if path := pyscan.Path(owner); path != "" && scope.Node != nil && strings.Contains(module.File.Slice(scope.Node.Span()), path+".module(") {
+		return // the wrapper's forward may never run, so that its reducer does not either
 	}
 	at := module.File.At(call.Span())
 	var d *lint.Diagnostic
