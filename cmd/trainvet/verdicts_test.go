@@ -12,7 +12,8 @@ import (
 )
 
 // verdict is what DeepSpeed's own loader said of a config. The lines of deepspeed_loader.jsonl were recorded with DeepSpeed 0.19.6,
-// torch 2.8 and its CPU accelerator: DeepSpeedConfig of the text as a file, for so many ranks.
+// torch 2.8 and its CPU accelerator: DeepSpeedConfig of the text as a file, for so many ranks. Those of deepspeed_engine.jsonl are of
+// deepspeed.initialize with a model of two layers, one step included; what a CPU alone refuses was left out.
 type verdict struct {
 	Kind, Key, Config string
 	World             int
@@ -25,11 +26,16 @@ type verdict struct {
 
 // TestDeepSpeedLoader holds the findings on single configs against the loader: what it refuses must be an error, what it takes
 // must be none. Known differences are listed, so that a new one shows.
-func TestDeepSpeedLoader(t *testing.T) {
+func TestDeepSpeedLoader(t *testing.T) { compareVerdicts(t, "deepspeed_loader.jsonl") }
+
+// TestDeepSpeedEngine does the same for what the engine refuses.
+func TestDeepSpeedEngine(t *testing.T) { compareVerdicts(t, "deepspeed_engine.jsonl") }
+
+func compareVerdicts(t *testing.T, name string) {
 	known := map[string]bool{
 		`{"train_batch_size": null}`: true, // a program, or HF's integration, may fill it in
 	}
-	text, err := os.ReadFile(filepath.Join("..", "..", "configs", "dialect", "testdata", "deepspeed_loader.jsonl"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "configs", "dialect", "testdata", name))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package config
 
 import (
 	_ "embed"
+	"fmt"
 	"strings"
 
 	"github.com/trainvet/trainvet/configs"
@@ -29,7 +30,7 @@ var MissingKey = &lint.Rule{
 		}
 		switch part.Dialect {
 		case dialect.DeepSpeed:
-			for _, check := range []func(*lint.Pass, *workspace.Part){needsBatch, needsEnabled, needsScheduler, needsPath, needsElastic, needsGroups, needsSampling, needsPartition} {
+			for _, check := range []func(*lint.Pass, *workspace.Part){needsBatch, needsEnabled, needsCurriculum, needsScheduler, needsPath, needsElastic, needsGroups, needsSampling, needsPartition} {
 				check(pass, part)
 			}
 		case dialect.Axolotl:
@@ -63,6 +64,47 @@ func needsEnabled(pass *lint.Pass, part *workspace.Part) {
 		if item := part.Tree.Root.Item(name); item != nil && lacks(item.Value, "enabled") {
 			pass.Reportf(item.KeyAt, "%s has no key enabled: DeepSpeed stops with a KeyError when it loads the config", name)
 		}
+	}
+}
+
+// needsCurriculum: the old sections of a curriculum and of dropped layers that are on, and what they are read for then.
+func needsCurriculum(pass *lint.Pass, part *workspace.Part) {
+	if item := part.Tree.Root.Item("progressive_layer_drop"); item != nil {
+		if on, known := switchAt(part, "progressive_layer_drop", "enabled"); on && known {
+			for _, name := range []string{"theta", "gamma"} {
+				if lacks(item.Value, name) {
+					pass.Reportf(item.KeyAt, "progressive_layer_drop is on and has no %s: DeepSpeed stops with a KeyError when the engine starts", name)
+					break
+				}
+			}
+		}
+	}
+	item := part.Tree.Root.Item("curriculum_learning")
+	if on, known := switchAt(part, "curriculum_learning", "enabled"); item == nil || !on || !known {
+		return
+	}
+	for _, name := range []string{"min_difficulty", "max_difficulty", "schedule_type"} {
+		if lacks(item.Value, name) {
+			pass.Reportf(item.KeyAt, "curriculum_learning is on and has no %s: DeepSpeed refuses it when the engine starts", name)
+			return
+		}
+	}
+	settings := item.Value.Item("schedule_config")
+	if settings == nil {
+		return
+	}
+	needed := map[string][]string{
+		"fixed_linear": {"total_curriculum_step", "difficulty_step"}, "fixed_root": {"total_curriculum_step", "difficulty_step", "root_degree"}, "fixed_discrete": {"difficulty", "max_step"},
+	}[textAt(part, "curriculum_learning", "schedule_type")]
+	for _, name := range needed {
+		if lacks(settings.Value, name) {
+			pass.Reportf(settings.KeyAt, "schedule_config has no %s, which this schedule needs: DeepSpeed refuses it when the engine starts", name)
+			return
+		}
+	}
+	levels, steps := settings.Value.Item("difficulty"), settings.Value.Item("max_step")
+	if levels != nil && steps != nil && levels.Value.Kind == configs.Sequence && steps.Value.Kind == configs.Sequence && !levels.Value.Open && !steps.Value.Open && len(levels.Value.Items) != len(steps.Value.Items)+1 {
+		pass.Reportf(steps.KeyAt, "max_step holds %d steps for %d difficulties, wanted one less than there are difficulties: DeepSpeed refuses it when the engine starts", len(steps.Value.Items), len(levels.Value.Items))
 	}
 }
 
@@ -106,7 +148,11 @@ func needsPath(pass *lint.Pass, part *workspace.Part) {
 			continue
 		}
 		if where := node.Get("nvme_path"); lacks(node, "nvme_path") || where != nil && isNull(part, where) {
-			pass.Reportf(valueAt(node.Item("device")), "%s goes to nvme, and no nvme_path says where: DeepSpeed loads the config, and stops when the engine starts", section)
+			d := pass.Reportf(valueAt(node.Item("device")), "%s goes to nvme, and no nvme_path says where: DeepSpeed loads the config, and stops when the engine starts", section)
+			if stage, known := zeroStage(part); known && stage < 3 {
+				d.Message = fmt.Sprintf("%s goes to nvme at ZeRO stage %d, which no stage below 3 does: DeepSpeed keeps it in the memory of the host", section, stage)
+				d.As(lint.Warning)
+			}
 		}
 	}
 }

@@ -148,7 +148,9 @@ func walk(part *workspace.Part, table *dialect.KeyTable, node *configs.Node, sec
 			}
 		}
 		if s.key == nil && section != "" && strings.HasSuffix(section, ".params") {
-			s.key = constructorKey(part, table, section, s.name)
+			if s.key = constructorKey(part, table, section, s.name); s.key == nil {
+				s.key = constructorParams(s)[s.name]
+			}
 		}
 		if !yield(s) {
 			return false

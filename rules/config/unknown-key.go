@@ -155,13 +155,25 @@ func constructorParams(s *setting) map[string]*dialect.Key {
 	}
 	kind := textAt(s.part, owner, "type")
 	if on, known := switchAt(s.part, owner, "params", "torch_adam"); on || !known {
-		return nil // torch's own class takes more
+		if known && owner == "optimizer" && (kind == "adam" || kind == "adamw") {
+			return torchAdamParams
+		}
+		return nil
 	}
 	if _, offload := offloadDevice(s.part, "offload_optimizer"); kind == "adagrad" && !offload {
 		return nil // torch.optim.Adagrad
 	}
 	return s.table.Params(owner, kind)
 }
+
+// torchAdamParams are the arguments of torch's Adam and AdamW, and the two with which DeepSpeed chooses them.
+var torchAdamParams = func() map[string]*dialect.Key {
+	params := map[string]*dialect.Key{}
+	for _, name := range []string{"lr", "betas", "eps", "weight_decay", "amsgrad", "maximize", "foreach", "capturable", "differentiable", "fused", "decoupled_weight_decay", "torch_adam", "adam_w_mode"} {
+		params[name] = &dialect.Key{Path: "optimizer.params." + name}
+	}
+	return params
+}()
 
 func nearestParam(word string, params map[string]*dialect.Key) string {
 	return nearestOf(word, sortedNames(params))

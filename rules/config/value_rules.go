@@ -57,9 +57,15 @@ func trainerFault(pass *lint.Pass, s *setting) *fault {
 }
 
 func deepspeedFault(pass *lint.Pass, s *setting) *fault {
+	if f := listFault(s); f != nil {
+		return f
+	}
 	v, ok := value(s.part, s.item().Value)
 	if !ok || isAuto(v) {
 		return elasticFault(s)
+	}
+	if f := engineFault(s, v); f != nil {
+		return f
 	}
 	n, isNumber := v.Number()
 	if isBool := v.Kind() == constant.Bool; isBool {
