@@ -183,7 +183,17 @@ var VERL = &Dialect{
 	Batch:   Computed,
 	Loader:  configs.LoaderOmegaConf,
 
-	recognise: func(d doc) bool { return d.has("actor_rollout_ref") },
+	recognise: func(d doc) bool {
+		if d.format == configs.Flags { // key=value words, as Hydra takes them
+			for i := range d.root.Items {
+				if strings.HasPrefix(d.root.Items[i].Key, "actor_rollout_ref.") {
+					return true
+				}
+			}
+			return false
+		}
+		return d.has("actor_rollout_ref")
+	},
 
 	table: []entry{
 		{field: "model.name", keys: paths("actor_rollout_ref.model.path")},

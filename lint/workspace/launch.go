@@ -25,12 +25,19 @@ type command struct {
 	written map[string][]*Part // configs that the script writes itself, by base name
 }
 
-// commands are the launch commands of a script, with the configs that the script itself writes.
-func (v *View) commands(name string) []*command {
+// commands are the launch commands of a script, with the configs that the script itself writes. A script of the project that it
+// runs counts with its own commands.
+func (v *View) commands(name string) []*command { return v.commandsOf(name, nil) }
+
+// maxScripts bounds scripts that run scripts.
+const maxScripts = 4
+
+func (v *View) commandsOf(name string, outer []string) []*command {
 	script := v.Script(name)
-	if script == nil {
+	if script == nil || len(outer) >= maxScripts || slices.Contains(outer, name) {
 		return nil
 	}
+	outer = append(slices.Clip(outer), name)
 	var environment []*Part
 	if part := newPart(name, "", script.Env, dialect.Environment); anyKnown(part) {
 		environment = append(environment, part)
@@ -57,12 +64,47 @@ func (v *View) commands(name string) []*command {
 			v.filesNamed(name, &configs.Node{Kind: configs.Scalar, Raw: c.Program}, command)
 			v.programSettings(name, c, command)
 		}
+		if nested := v.runsScript(name, c); nested != "" {
+			if inner := v.commandsOf(nested, outer); len(inner) > 0 {
+				for _, of := range inner {
+					all = append(all, of.within(command, environment))
+				}
+				continue
+			}
+		}
 		if len(command.parts) > 0 || len(command.files) > 0 {
 			command.parts = append(command.parts, environment...)
 			all = append(all, command)
 		}
 	}
 	return all
+}
+
+// shells are programs that run a script.
+var shells = []string{"bash", "sh", "zsh", "sbatch", "qsub", "bsub"}
+
+// runsScript is the script of the project that a command runs; "" where it starts a program.
+func (v *View) runsScript(name string, c *configs.Command) string {
+	if !slices.Contains(shells, c.Launcher) || c.Program == "" || c.ProgramOpen || c.Module {
+		return ""
+	}
+	if file := v.resolve(name, c.Program); file != "" && v.Script(file) != nil {
+		return file
+	}
+	return ""
+}
+
+// within is a command of a script that another one runs, with what that one says besides.
+func (c *command) within(outer *command, environment []*Part) *command {
+	joined := *c
+	joined.parts = slices.Concat(c.parts, outer.parts, environment)
+	joined.files = slices.Clip(c.files)
+	for _, file := range outer.files {
+		if !slices.Contains(joined.files, file) {
+			joined.files = append(joined.files, file)
+		}
+	}
+	return &joined
 }
 
 // programDialect is the dialect of the flags of the program.
@@ -79,6 +121,9 @@ func launcherParts(name string, script *configs.Script, c *configs.Command) []*P
 	inner := true
 	for ; c != nil; c = c.Outer {
 		d := dialect.Launcher(c.Launcher)
+		if slices.Contains(shells, c.Launcher) {
+			inner = false // the script starts what it starts
+		}
 		if d == nil || c.LauncherFlags == nil {
 			continue
 		}

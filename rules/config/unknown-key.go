@@ -79,9 +79,11 @@ func checkUnknown(pass *lint.Pass, s *setting) {
 	case s.part.Tree.Format == configs.Flags:
 		// The program may have arguments of its own, which its source would spell.
 		policy = dialect.Accepted
-		if near = s.table.Slip("", s.name); near == "" || s.table.Elsewhere(s.name) || pass.Spells(s.part.Path, s.name) {
+		section, last := cutPath(s.name)
+		if near = s.table.Slip(section, last); near == "" || s.table.Elsewhere(last) || pass.Spells(s.part.Path, last) || added(pass, s) {
 			return
 		}
+		near = under(section, near)
 	case policy == dialect.Mixed || policy == dialect.Ignored && remark(s.name):
 		return
 	case policy == dialect.Accepted:
@@ -115,6 +117,13 @@ func checkUnknown(pass *lint.Pass, s *setting) {
 	if near != "" {
 		rename(pass, d, s.item(), s.name, near, lint.Unsafe)
 	}
+}
+
+// added: Hydra takes +key=value and ++key=value for a key that is to be new.
+func added(pass *lint.Pass, s *setting) bool {
+	at := s.item().KeyAt
+	file := pass.Text(at.Path)
+	return file != nil && at.Span.Start > 0 && int(at.Span.Start) <= len(file.Text) && file.Text[at.Span.Start-1] == '+'
 }
 
 // place says where a key stands that is not known there.
