@@ -356,8 +356,11 @@ func (st *store) parse(file *source.File) *parsed {
 		entry.module = sync.OnceValue(func() *pyscan.Module { return pyscan.New(syntax.Parse(file)) })
 		entry.trees = sync.OnceValue(func() []*configs.Tree { return parseTrees(file) })
 		entry.script = sync.OnceValue(func() *configs.Script {
-			if file.Kind == source.Dockerfile {
+			switch file.Kind {
+			case source.Dockerfile:
 				return configs.ParseDockerfile(file)
+			case source.YAML:
+				return configs.ParseJobs(file, entry.trees())
 			}
 			return configs.ParseShell(file)
 		})

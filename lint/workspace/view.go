@@ -157,11 +157,11 @@ func (v *View) Trees(name string) []*configs.Tree {
 	return v.store.parse(file).trees()
 }
 
-// Script is the launch script of that name, or what the file of a container image runs; nil when there is none.
+// Script is the launch script of that name, or what the file of a container image or of a job runs; nil when there is none.
 func (v *View) Script(name string) *configs.Script {
 	v.record(ReadFacts, name)
 	file, err := v.Snapshot.File(name)
-	if err != nil || file.Kind != source.Shell && file.Kind != source.Dockerfile {
+	if err != nil || file.Kind != source.Shell && file.Kind != source.Dockerfile && file.Kind != source.YAML {
 		return nil
 	}
 	return v.store.parse(file).script()

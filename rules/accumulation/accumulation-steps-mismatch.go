@@ -33,7 +33,9 @@ var AccumulationStepsMismatch = &lint.Rule{
 			switch part.Dialect {
 			case dialect.Accelerate:
 				if part.Tree.Root.Get("deepspeed_config", "deepspeed_config_file") == nil {
-					againstTrainer(pass, run, part, part.Tree.Root.Get("deepspeed_config").Item("gradient_accumulation_steps"))
+					item := part.Tree.Root.Get("deepspeed_config").Item("gradient_accumulation_steps")
+					againstTrainer(pass, run, part, item)
+					againstAccelerator(pass, run, part, item)
 				}
 			case dialect.DeepSpeed:
 				lightningSteps(pass, run, part)
@@ -80,6 +82,24 @@ func againstTrainer(pass *lint.Pass, run *workspace.Run, part *workspace.Part, i
 		d.Suggest(`set it to "auto", which takes the Trainer's number`, lint.Unsafe, lint.Edit{At: text.At, Text: `"auto"`})
 	} else {
 		d.Help("state the number in one of the two places only")
+	}
+}
+
+// againstAccelerator compares the file of accelerate with what a script hands to its Accelerator, which the file overrides.
+func againstAccelerator(pass *lint.Pass, run *workspace.Run, part *workspace.Part, item *configs.Item) {
+	here, known := part.Plan.Batch.Accumulation.Get()
+	if item == nil || !known || part.Plan.Batch.Accumulation.How() != plan.IsWritten {
+		return
+	}
+	for _, other := range run.Parts {
+		steps := other.Plan.Batch.Accumulation
+		if n, ok := steps.Get(); ok && other.Dialect == dialect.Accelerator && steps.How() == plan.IsWritten && n != here {
+			d := pass.Reportf(item.KeyAt, "gradient_accumulation_steps is %d here and %d in the Accelerator of %s: accelerate takes the number of its file, and the script does not learn of it", here, n, other.Path)
+			d.As(lint.Warning).Help("state the number in one of the two places only")
+			for _, place := range steps.From() {
+				d.Note(place, "%d steps", n)
+			}
+		}
 	}
 }
 
