@@ -211,9 +211,7 @@ func (j *jobReader) text(n *Node) []*Command {
 			blanked[i] = ' ' // folded into one line
 		}
 	}
-	g := *j.file
-	g.Kind, g.Text = source.Shell, blanked
-	return ParseShell(&g).Commands
+	return ParseShell(&source.File{Path: j.file.Path, Kind: source.Shell, Text: blanked}).Commands
 }
 
 // tell adds what the job says of nodes and processes to the flags of the launcher, where those do not say it themselves.

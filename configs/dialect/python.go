@@ -155,6 +155,32 @@ var DeepSpeedPlugin = &Dialect{
 	files:    []string{"hf_ds_config"},
 }
 
+// DeepSpeedStrategy are the arguments of Lightning's strategy, in a script. A config of its own takes the place of all of them.
+var DeepSpeedStrategy = &Dialect{
+	Name:    "deepspeed-strategy",
+	Title:   "DeepSpeedStrategy arguments",
+	Version: "Lightning 2",
+	Batch:   Computed,
+
+	after: func(r *reader) {
+		switch config := r.find("config"); {
+		case config.state != absent:
+			return
+		case r.find("stage").state == absent:
+			r.assume("sharding", "zero2")
+		default:
+			r.zeroStage(r.find("stage"))
+		}
+		for key, field := range map[string]string{"offload_optimizer": "offload.optimizer", "offload_parameters": "offload.param"} {
+			if r.isOn(key) {
+				r.set(field, "cpu", r.find(key))
+			}
+		}
+	},
+	sections: []string{"config"},
+	files:    []string{"config"},
+}
+
 // FSDPPlugin are the arguments of accelerate's plugin for FSDP, in a script.
 var FSDPPlugin = &Dialect{
 	Name:    "fsdp-plugin",

@@ -170,7 +170,7 @@ func indexNames(s *Snapshot, in area) map[string][]string {
 // mayName reports whether a file is of a kind that names settings.
 func mayName(name string) bool {
 	switch source.KindOf(name, nil) {
-	case source.JSON, source.YAML, source.TOML, source.Shell, source.Dockerfile:
+	case source.JSON, source.YAML, source.TOML, source.Shell, source.Dockerfile, source.Notebook:
 		return true
 	case source.Python:
 		base := path.Base(name)

@@ -72,14 +72,15 @@ func (v *View) Parts(name string) []*Part {
 func (v *View) documents(name string) [][]*Part {
 	switch source.KindOf(name, nil) {
 	case source.JSON, source.YAML, source.TOML, source.Other:
-	case source.Python:
+	case source.Python, source.Notebook:
 		return v.pythonParts(name)
 	default:
 		return nil
 	}
 	var documents [][]*Part
 	for _, tree := range v.Trees(name) {
-		d := dialect.Of(tree)
+		whole := v.composed(name, tree)
+		d := hydraDialect(tree, whole)
 		if d == nil && dialect.NamedDeepSpeed(name, tree) {
 			d = dialect.DeepSpeed
 		}
@@ -87,6 +88,9 @@ func (v *View) documents(name string) [][]*Part {
 			continue
 		}
 		parts := []*Part{newPart(name, "", tree, d)}
+		if whole != tree {
+			parts[0].Plan = d.Plan(whole)
+		}
 		for _, section := range d.Sections(tree) {
 			parts = append(parts, newPart(name, section.Path, section.Tree, section.Dialect))
 		}

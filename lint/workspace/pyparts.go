@@ -15,7 +15,7 @@ import (
 // argumentClasses are the library classes whose keyword arguments are settings, by the last part of their names: the dialect
 // of the keywords, and what the first positional argument is called.
 var argumentClasses = map[string]struct {
-	library string // the first part of the dotted name
+	library string // the first part of the dotted name; several have spaces between them
 	dialect *dialect.Dialect
 	first   string
 }{
@@ -32,6 +32,7 @@ var argumentClasses = map[string]struct {
 	"Accelerator":                    {"accelerate", dialect.Accelerator, ""},
 	"DeepSpeedPlugin":                {"accelerate", dialect.DeepSpeedPlugin, "hf_ds_config"},
 	"FullyShardedDataParallelPlugin": {"accelerate", dialect.FSDPPlugin, ""},
+	"DeepSpeedStrategy":              {"lightning pytorch_lightning lightning_fabric", dialect.DeepSpeedStrategy, ""},
 }
 
 // maxPythonParts bounds the calls of one Python file that are read as settings.
@@ -81,7 +82,7 @@ func (v *View) pythonDocuments(name string) [][]*Part {
 }
 
 // argumentNames are the words without which a file makes none of these classes.
-var argumentNames = []string{"TrainingArguments", "Config(", "Accelerator(", "DeepSpeedPlugin(", "DataParallelPlugin("}
+var argumentNames = []string{"TrainingArguments", "Config(", "Accelerator(", "DeepSpeedPlugin(", "DataParallelPlugin(", "DeepSpeedStrategy("}
 
 // argumentsOf is the part that a call states; nil for a call of anything else. A class of the project that derives from one of
 // the library may have defaults of its own, so that what is absent is unknown.
@@ -96,7 +97,7 @@ func (v *View) argumentsOf(m *pyscan.Module, call *syntax.Call) *Part {
 		name, derived = v.ExternalBase(callee), true
 	}
 	class, ok := argumentClasses[name[strings.LastIndexByte(name, '.')+1:]]
-	if library, _, _ := strings.Cut(name, "."); !ok || library != class.library {
+	if library, _, _ := strings.Cut(name, "."); !ok || !slices.Contains(strings.Fields(class.library), library) {
 		return nil
 	}
 	root := v.keywordNode(scope, m, call)

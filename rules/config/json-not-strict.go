@@ -44,7 +44,7 @@ var JSONNotStrict = &lint.Rule{
 
 // jsonLoaders are who reads the DeepSpeed config that a part names, where that is json.load and not DeepSpeed itself.
 var jsonLoaders = map[string]string{
-	"hf-training-args": "the Trainer", "llamafactory": "the Trainer", "axolotl": "axolotl", "accelerate": "accelerate", "lightning-cli": "Lightning", "accelerator": "accelerate", "deepspeed-plugin": "accelerate",
+	"hf-training-args": "the Trainer", "llamafactory": "the Trainer", "axolotl": "axolotl", "accelerate": "accelerate", "lightning-cli": "Lightning", "accelerator": "accelerate", "deepspeed-plugin": "accelerate", "deepspeed-strategy": "Lightning",
 }
 
 // strictReader is the program of a run that reads a DeepSpeed config as strict JSON, and where it is told to; "" where none is

@@ -25,7 +25,7 @@ var UnknownKey = &lint.Rule{
 	Fix:      lint.SometimesFix,
 	Mentions: named,
 	Part: func(pass *lint.Pass, part *workspace.Part) {
-		if fromFlags(part) && part.Tree.Format != configs.Flags {
+		if fromFlags(part) && part.Tree.Format != configs.Flags && (part.Tree.Format != configs.Python || part.Tree.Root.Open) {
 			return
 		}
 		for s := range settings(part) {
@@ -84,6 +84,12 @@ func checkUnknown(pass *lint.Pass, s *setting) {
 			return
 		}
 		near = under(section, near)
+	case s.part.Tree.Format == configs.Python && s.section == "":
+		// Arguments of a class of the library, of whatever release.
+		policy = dialect.Rejected
+		if near = s.table.Slip("", s.name); near == "" || s.table.Elsewhere(s.name) {
+			return
+		}
 	case policy == dialect.Mixed || policy == dialect.Ignored && remark(s.name):
 		return
 	case policy == dialect.Accepted:
