@@ -259,7 +259,7 @@ func (t *KeyTable) Paths(name string) []string {
 // and the type AdamW; types are compared without regard to case. Those of the section _component_ stand beside it, in any
 // mapping. Nil where the type is not known.
 func (t *KeyTable) Params(section, kind string) map[string]*Key {
-	if params := t.constructors[section][kind]; params != nil {
+	if params := t.constructors[section][kind]; params != nil || kind == "" || section == "_component_" {
 		return params
 	}
 	for name, params := range t.constructors[section] {

@@ -237,6 +237,14 @@ func pinRole(name string) role {
 	case "requirements.txt", "pyproject.toml", "setup.py", "setup.cfg", "pipfile", "uv.lock", "poetry.lock", "environment.yml", "environment.yaml":
 		return mainPins
 	}
+	switch path.Ext(base) { // most files of a folder, told without a closer look
+	case ".json", ".toml", ".py", ".ipynb", ".md":
+		return noPins
+	case ".yaml", ".yml":
+		if !strings.Contains(base, "env") && !strings.HasPrefix(base, "conda") {
+			return noPins
+		}
+	}
 	for _, word := range strings.FieldsFunc(base, func(c rune) bool { return c == '-' || c == '_' || c == '.' || c == '/' }) {
 		switch word {
 		case "dev", "test", "tests", "doc", "docs", "lint", "ci", "readthedocs", "develop", "development", "build", "linting", "typing", "types", "mypy", "benchmark", "benchmarks":
