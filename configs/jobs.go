@@ -17,7 +17,7 @@ const (
 // those of Kubeflow among them (PyTorchJob, MPIJob, TrainJob). Each is a launch command as in a script, with the number of nodes
 // and of processes that the job states among the flags of its launcher. It is nil for other files.
 func ParseJobs(f *source.File, trees []*Tree) *Script {
-	j := &jobReader{file: f, script: &Script{Env: emptyTree(f, Env), Directives: emptyTree(f, Env)}}
+	j := &jobReader{file: f, script: &Script{Job: true, Env: emptyTree(f, Env), Directives: emptyTree(f, Env)}}
 	known := false
 	for _, tree := range trees {
 		root := tree.Root

@@ -39,6 +39,7 @@ type Script struct {
 	Directives *Tree       // #SBATCH lines, Format Env, keys as written: --nodes, -N
 	Documents  []*Document // files that the script itself writes
 	Installs   Installs    // packages that it installs
+	Job        bool        // of a container platform, which tells processes itself where to meet
 	Errors     []Error
 	Template   bool // it has placeholders such as <path to the data>, which stand for unknown values
 	TemplateAt source.Place

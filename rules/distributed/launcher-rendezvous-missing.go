@@ -27,7 +27,7 @@ var LauncherRendezvousMissing = &lint.Rule{
 			return
 		}
 		script := pass.Script(part.Path)
-		if script == nil {
+		if script == nil || script.Job {
 			return
 		}
 		for _, outer := range script.Commands {
