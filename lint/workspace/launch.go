@@ -73,7 +73,18 @@ func (v *View) commandsOf(name string, outer []string) []*command {
 			}
 		}
 		if len(command.parts) > 0 || len(command.files) > 0 {
-			command.parts = append(command.parts, environment...)
+			own := c.Env != nil && len(c.Env.Root.Items) > 0 && anyKnown(newPart(name, "", c.Env, dialect.Environment))
+			if own { // `A=1 torchrun ...` on top of what the script sets
+				all := *c.Env
+				root := *all.Root
+				root.Items = append(slices.Clip(script.Env.Root.Items), root.Items...)
+				all.Root = &root
+				command.parts = append(command.parts, newPart(name, "", &all, dialect.Environment))
+			} else if len(environment) > 0 {
+				command.parts = append(command.parts, environment...)
+			} else {
+				command.parts = append(command.parts, v.environmentAround(name, c)...)
+			}
 			all = append(all, command)
 		}
 	}
@@ -105,6 +116,47 @@ func (c *command) within(outer *command, environment []*Part) *command {
 		}
 	}
 	return &joined
+}
+
+// environmentAround is the environment that stands in other files, for a command whose script sets none that is known: what DeepSpeed's
+// launcher hands to all nodes, else what the one image of the project sets.
+func (v *View) environmentAround(name string, c *configs.Command) []*Part {
+	for ; c != nil; c = c.Outer {
+		if c.Launcher != "deepspeed" {
+			continue
+		}
+		for _, folder := range v.folders(name) {
+			if file := path.Join(folder, ".deepspeed_env"); v.Is(file) == RegularFile {
+				return v.environmentOf(file)
+			}
+		}
+	}
+	if source.KindOf(name, nil) == source.Dockerfile {
+		return nil
+	}
+	for _, folder := range v.folders(name) {
+		var images []string
+		for _, entry := range v.Names(folder) {
+			if file := path.Join(folder, entry); source.KindOf(file, nil) == source.Dockerfile {
+				images = append(images, file)
+			}
+		}
+		if len(images) == 1 {
+			return v.environmentOf(images[0])
+		} else if len(images) > 1 { // which one is used is not known
+			return nil
+		}
+	}
+	return nil
+}
+
+func (v *View) environmentOf(name string) []*Part {
+	if script := v.Script(name); script != nil {
+		if part := newPart(name, "", script.Env, dialect.Environment); anyKnown(part) {
+			return []*Part{part}
+		}
+	}
+	return nil
 }
 
 // programDialect is the dialect of the flags of the program.
