@@ -152,8 +152,8 @@ const maxPinFiles = 48
 
 // pinIn is the pin that the files of one folder give; without a name where none of them asks for the package.
 func (v *View) pinIn(folder, name string) Pin {
-	main, others := Pin{Package: name}, Pin{Package: name}
-	mainFound, othersFound, unknown := false, false, false
+	main, others, variants := Pin{Package: name}, Pin{Package: name}, Pin{Package: name}
+	mainFound, othersFound, variantsFound, unknown := false, false, false, false
 	count := 0
 	look := func(file string, isMain bool) {
 		if count++; count > maxPinFiles {
@@ -173,6 +173,11 @@ func (v *View) pinIn(folder, name string) Pin {
 		case isMain:
 			main.Range = main.Range.And(one.Range)
 			main.From = append(main.From, one.From...)
+		case isVariant(file):
+			if variantsFound {
+				one.Range, one.From = one.Range.Or(variants.Range), append(variants.From, one.From...)
+			}
+			variants, variantsFound = one, true
 		case !othersFound:
 			others, othersFound = one, true
 		default:
@@ -193,6 +198,18 @@ func (v *View) pinIn(folder, name string) Pin {
 		}
 		if role := pinRole(path.Join(folder, entry)); role != noPins {
 			look(path.Join(folder, entry), role == mainPins)
+		}
+	}
+	if variantsFound { // requirements-npu.txt: one way among others to install what the project asks for
+		switch {
+		case !mainFound && !othersFound:
+			others, othersFound = variants, true
+		case !mainFound:
+			others.Range, others.From = others.Range.Or(variants.Range), append(others.From, variants.From...)
+		case !main.Known():
+			main.Range, main.From = variants.Range, variants.From
+		case !main.Range.Overlaps(variants.Range):
+			unknown = true
 		}
 	}
 	switch {
@@ -220,6 +237,11 @@ func distinctPlaces(places []source.Place) (list []source.Place) {
 		}
 	}
 	return list
+}
+
+// isVariant holds for requirements besides the project's own, constraints left out: those hold for all of it.
+func isVariant(name string) bool {
+	return source.KindOf(name, nil) == source.Requirements && !strings.Contains(path.Base(name), "constraint")
 }
 
 type role uint8
