@@ -248,8 +248,11 @@ func (f *Frame) Bind(index int, arg Argument) {
 	f.Args[index] = arg
 }
 
-// Words is a set of names that somebody looks for.
-type Words struct{ Names map[string]bool }
+// Words is a set of names that somebody looks for, and how many calls or other names away; 0 is a few.
+type Words struct {
+	Names map[string]bool
+	Far   int
+}
 
 // LastPart is the last name of a dotted one.
 func LastPart(dotted string) string { return dotted[strings.LastIndexByte(dotted, '.')+1:] }

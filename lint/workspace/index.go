@@ -432,7 +432,11 @@ func measure(words *pyscan.Words, all []*nameIndex) distances {
 	for word := range words.Names {
 		reach(word, 1)
 	}
-	for distance := uint8(2); distance <= maxDistance+1; distance++ {
+	far := words.Far
+	if far == 0 {
+		far = maxAliases
+	}
+	for distance := uint8(2); int(distance) <= min(far, maxDistance)+1; distance++ {
 		from := reached
 		reached = nil
 		for _, name := range from {

@@ -6,10 +6,10 @@ import (
 )
 
 // differentiating are the names by which gradients are computed: a loop in which nothing of the kind runs trains nothing.
-var differentiating = &pyscan.Words{Names: map[string]bool{"backward": true, "manual_backward": true}}
+var differentiating = &pyscan.Words{Names: map[string]bool{"backward": true, "manual_backward": true}, Far: maxReach}
 
 // acting are the names of any event that a rule asks for.
-var acting = &pyscan.Words{Names: interestingNames}
+var acting = &pyscan.Words{Names: interestingNames, Far: maxReach}
 
 // maxReach is how many calls lie at most between a loop and the backward in it.
 const maxReach = maxSplice
@@ -128,7 +128,7 @@ func (r *reacher) handed(scope *pyscan.Scope, arg syntax.Expr, depth int) bool {
 	case *syntax.Lambda:
 		return r.runs(scope, arg, depth)
 	case *syntax.Name:
-		if def := scope.Def(arg); def != nil && def.Kind != pyscan.ScopeDef && def.Kind != pyscan.ImportDef && !aliases(def) {
+		if def := scope.Def(arg); def != nil && def.Kind != pyscan.ScopeDef && def.Kind != pyscan.ImportDef && !r.aliases(scope, def) {
 			return false
 		}
 	case *syntax.Attribute:
@@ -146,10 +146,10 @@ func (r *reacher) handed(scope *pyscan.Scope, arg syntax.Expr, depth int) bool {
 }
 
 // aliases reports whether a definition may give another name to a function.
-func aliases(def *pyscan.Def) bool {
+func (r *reacher) aliases(scope *pyscan.Scope, def *pyscan.Def) bool {
 	if def.Kind == pyscan.PhiDef {
 		for _, one := range def.Alternatives {
-			if one.Kind == pyscan.AssignDef && aliases(one) || one.Kind == pyscan.ScopeDef {
+			if one.Kind == pyscan.AssignDef && r.aliases(scope, one) || one.Kind == pyscan.ScopeDef {
 				return true
 			}
 		}
@@ -158,8 +158,10 @@ func aliases(def *pyscan.Def) bool {
 	if def.Kind != pyscan.AssignDef {
 		return false
 	}
-	switch def.Value.(type) {
-	case *syntax.Name, *syntax.Attribute, *syntax.IfExp, *syntax.Lambda:
+	switch value := def.Value.(type) {
+	case *syntax.Name, *syntax.Attribute:
+		return r.link.Defined(scope.Module, pyscan.LastName(value))
+	case *syntax.IfExp, *syntax.Lambda:
 		return true
 	}
 	return false

@@ -86,12 +86,27 @@ var methodEvents = map[string]bool{"backward": true, "manual_backward": true, "s
 // ofLibrary holds for the call of a method by a name that stands for no event and that nothing in the project has: no function of
 // the project can run, and no model is called. Most calls of a training loop are such, and need not be read.
 func (b *builder) ofLibrary(call *syntax.Call) bool {
+	if name, ok := call.Func.(*syntax.Name); ok {
+		return plainFunctions[name.ID] && !b.link.Defined(b.scope.Module, name.ID)
+	}
 	attr, ok := call.Func.(*syntax.Attribute)
+	if ok && inPlace[attr.Attr] { // an event on gradients alone
+		path := pyscan.Path(attr.Value)
+		return !strings.HasSuffix(path, ".grad") && !strings.HasSuffix(path, ".grad.data")
+	}
 	if !ok || methodEvents[attr.Attr] || collectives[attr.Attr] || ModelName(attr.Attr) {
 		return false
 	}
 	return plainMethod(attr) || !b.link.HasName(b.scope.Module, attr.Attr)
 }
+
+// plainFunctions are builtins that run nothing of the project.
+var plainFunctions = map[string]bool{"isinstance": true, "issubclass": true, "len": true, "print": true, "range": true, "int": true, "float": true, "str": true, "bool": true, "max": true,
+	"min": true, "abs": true, "sum": true, "round": true, "zip": true, "enumerate": true, "reversed": true, "sorted": true, "list": true, "tuple": true, "dict": true, "set": true, "iter": true,
+	"hasattr": true, "setattr": true, "type": true, "id": true, "any": true, "all": true, "open": true, "repr": true, "format": true, "divmod": true}
+
+// inPlace are the operations that are events where a gradient is their receiver.
+var inPlace = map[string]bool{"div_": true, "mul_": true, "zero_": true, "fill_": true}
 
 // plainMethods are what containers, strings and tensors are asked for. A class of the project may have methods of these names too, but
 // no training happens in them.
@@ -100,7 +115,7 @@ var plainMethods = map[string]bool{"append": true, "extend": true, "insert": tru
 	"endswith": true, "lower": true, "upper": true, "encode": true, "decode": true, "write": true, "read": true, "close": true, "size": true, "dim": true, "numel": true, "view": true, "reshape": true,
 	"permute": true, "transpose": true, "contiguous": true, "unsqueeze": true, "squeeze": true, "flatten": true, "expand": true, "chunk": true, "sum": true, "mean": true, "max": true, "min": true,
 	"abs": true, "sqrt": true, "pow": true, "exp": true, "log": true, "clamp": true, "float": true, "long": true, "int": true, "bool": true, "type": true, "numpy": true, "cpu": true,
-	"to": true, "cuda": true, "npu": true, "xpu": true, "half": true, "bfloat16": true, "detach": true, "clone": true, "masked_fill": true, "scatter_": true, "argmax": true, "softmax": true, "norm": true, "item": true, "tolist": true, "is_contiguous": true, "element_size": true,
+	"to": true, "cuda": true, "npu": true, "xpu": true, "half": true, "bfloat16": true, "copy_": true, "add_": true, "sub_": true, "wait": true, "info": true, "warning": true, "error": true, "debug": true, "detach": true, "clone": true, "masked_fill": true, "scatter_": true, "argmax": true, "softmax": true, "norm": true, "item": true, "tolist": true, "is_contiguous": true, "element_size": true,
 	"data_ptr": true, "state_dict": true, "parameters": true, "named_parameters": true, "modules": true, "named_modules": true, "children": true, "named_children": true, "buffers": true}
 
 // plainMethod reports whether an attribute is a plain method of something other than the object itself.

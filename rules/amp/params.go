@@ -14,14 +14,15 @@ import (
 
 // scalerCalls calls visit for each call in the module that makes a GradScaler.
 func scalerCalls(pass *lint.Pass, module *pyscan.Module, visit func(*pyscan.Scope, *syntax.Call)) {
-	for node := range module.Tree.All() {
-		if call, ok := node.(*syntax.Call); ok {
-			if scope := pyscan.ScopeAt(module, call); isScaler(pass, scope, nil, call) {
-				visit(scope, call)
-			}
+	for _, call := range module.Calls {
+		if pass.Near(module, scalers, call.Func) && isScaler(pass, call.Scope, nil, call.Call) {
+			visit(call.Scope, call.Call)
 		}
 	}
 }
+
+// scalers are the names of what scales a loss.
+var scalers = &pyscan.Words{Names: map[string]bool{"GradScaler": true, "ShardedGradScaler": true}}
 
 // loopsWith lists the loops that a GradScaler, made by a call in the module, goes through: those of the module, and of the
 // files whose functions it is handed to.

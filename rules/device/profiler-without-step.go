@@ -23,6 +23,9 @@ var ProfilerWithoutStep = &lint.Rule{
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
 		for _, site := range module.Calls {
 			call, scope := site.Call, site.Scope
+			if !pass.Near(module, profilers, call.Func) {
+				continue
+			}
 			switch pass.Library(scope, nil, call.Func) {
 			case "torch.profiler.profile", "torch_npu.profiler.profile", "torch.profiler.profiler.profile":
 			default:
@@ -42,6 +45,9 @@ var ProfilerWithoutStep = &lint.Rule{
 		}
 	},
 }
+
+// profilers are the names of what records a profile.
+var profilers = &pyscan.Words{Names: map[string]bool{"profile": true}}
 
 // profilerName is the name by which the profiler can be stepped: of a with statement or an assignment; "" where it goes
 // elsewhere, and "the profiler" where nothing can name it.

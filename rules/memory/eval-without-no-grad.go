@@ -135,6 +135,9 @@ func modelCall(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, mode
 			return
 		}
 		callee := pyscan.Path(call.Func)
+		if callee != path && !(mode == nil && modelNames[callee]) {
+			return
+		}
 		if callee == "" || !inLoop(scope, call) || pass.Library(scope, nil, call.Func) != "" {
 			return
 		}

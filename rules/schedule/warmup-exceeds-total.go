@@ -26,9 +26,9 @@ var WarmupExceedsTotal = &lint.Rule{
 	Severity: lint.Warning,
 	Mentions: []string{"warmup"},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
-		for node := range module.Tree.All() {
-			if call, ok := node.(*syntax.Call); ok {
-				compareCall(pass, module, call)
+		for _, site := range module.Calls {
+			if pass.Near(module, schedulers, site.Func) {
+				compareCall(pass, module, site.Call)
 			}
 		}
 		for _, run := range pass.Runs(module.File.Path) { // arguments of the Trainer
@@ -37,6 +37,11 @@ var WarmupExceedsTotal = &lint.Rule{
 	},
 	Run: compareRun,
 }
+
+// schedulers are the functions of Transformers that take a warm-up and a total.
+var schedulers = &pyscan.Words{Names: map[string]bool{"get_scheduler": true, "get_linear_schedule_with_warmup": true, "get_cosine_schedule_with_warmup": true,
+	"get_polynomial_decay_schedule_with_warmup": true, "get_cosine_with_hard_restarts_schedule_with_warmup": true, "get_cosine_with_min_lr_schedule_with_warmup": true,
+	"get_cosine_with_min_lr_schedule_with_warmup_lr_rate": true, "get_constant_schedule_with_warmup": true, "get_wsd_schedule": true}}
 
 func compareRun(pass *lint.Pass, run *workspace.Run) {
 	if ignoresWarmup(run) {

@@ -34,6 +34,9 @@ var Zero3InitAfterModel = &lint.Rule{
 		}
 		for _, call := range calls(module) {
 			scope := pyscan.ScopeAt(module, call)
+			if last := pyscan.LastName(call.Func); !pass.Near(module, loaders, call.Func) && !strings.HasSuffix(last, "TrainingArguments") && !strings.HasSuffix(last, "Config") {
+				continue
+			}
 			if name := pass.Library(scope, nil, call.Func); strings.HasPrefix(name, "transformers.") && strings.HasSuffix(name, ".from_pretrained") && loadsModel(name) {
 				loads = append(loads, call)
 			} else if config, known := tellsZero3(pass, scope, call, name); known {
@@ -48,6 +51,9 @@ var Zero3InitAfterModel = &lint.Rule{
 		}
 	},
 }
+
+// loaders are the names of what loads a model, and of what tells Transformers about ZeRO-3.
+var loaders = &pyscan.Words{Names: map[string]bool{"from_pretrained": true, "HfDeepSpeedConfig": true, "TrainingArguments": true, "Seq2SeqTrainingArguments": true}}
 
 // loadedInTime reports whether some other model of the same function is loaded after Transformers was told.
 func loadedInTime(module *pyscan.Module, load *syntax.Call, loads []*syntax.Call, tells []told) bool {
