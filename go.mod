@@ -2,6 +2,8 @@ module github.com/trainvet/trainvet
 
 go 1.26.0
 
+ignore ./editors/vscode/node_modules
+
 require (
 	github.com/BurntSushi/toml v1.6.0
 	github.com/aymanbagabas/go-udiff v0.4.1

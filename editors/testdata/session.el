@@ -1,0 +1,13 @@
+;; A session in Emacs: the mistake in model.py is shown by Flymake.  -*- lexical-binding: t -*-
+(setq eglot-autoshutdown t eglot-sync-connect 30 python-indent-guess-indent-offset nil)
+(find-file "model.py")
+(python-mode)
+(call-interactively #'eglot)
+(let ((left 600) (found nil))
+  (while (and (> left 0) (null found))
+    (accept-process-output nil 0.05)
+    (flymake-start)
+    (setq found (flymake-diagnostics) left (1- left)))
+  (dolist (one found)
+    (message "%d %s" (line-number-at-pos (flymake-diagnostic-beg one)) (flymake-diagnostic-text one))))
+(eglot-shutdown (eglot-current-server))
