@@ -26,6 +26,9 @@ type Options struct {
 	Jobs     int    // files at a time; 0: as many as there are processors
 	Cache    *Cache // results of an earlier check, or nil
 
+	// Step, where it is set, is called when a target is done, by several goroutines at a time.
+	Step func()
+
 	// NoPrefilter runs every rule on every file, whatever the file mentions. The findings are the same; tests hold that.
 	NoPrefilter bool
 	// NoBaseline shows the findings that a baseline records.
@@ -64,6 +67,9 @@ func Run(ctx context.Context, snapshot *workspace.Snapshot, targets []Target, op
 		workers.Go(func() {
 			for i := range next {
 				results[i] = c.subject(ctx, targets[i], settings[i])
+				if options.Step != nil {
+					options.Step()
+				}
 			}
 		})
 	}

@@ -5,10 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
+	"sync/atomic"
 	"time"
 
+	"github.com/trainvet/trainvet/lint/check"
 	"github.com/trainvet/trainvet/lint/lsp/internal/feature"
 	"github.com/trainvet/trainvet/lint/lsp/internal/session"
+	"github.com/trainvet/trainvet/lint/source"
 	"go.lsp.dev/protocol"
 	"go.lsp.dev/uri"
 )
@@ -114,6 +117,11 @@ func (s *server) diagnose(ctx context.Context, st *session.State, absolute strin
 	if err != nil {
 		return nil, err
 	}
+	return s.shown(st, p, absolute, file, findings), nil
+}
+
+// shown are findings in a file and faults of settings in it, by the documents that show it.
+func (s *server) shown(st *session.State, p *session.Project, absolute string, file *source.File, findings []check.Finding) map[uri.URI][]protocol.Diagnostic {
 	found := map[uri.URI][]protocol.Diagnostic{}
 	if file != nil {
 		found = feature.Diagnostics(st.Reader(p), file, findings)
@@ -130,7 +138,7 @@ func (s *server) diagnose(ctx context.Context, st *session.State, absolute strin
 			}
 		}
 	}
-	return found, nil
+	return found
 }
 
 // publishRest tells about files that are not open: settings with faults, all of them where the client wants that, and those that it
@@ -269,27 +277,28 @@ func (s *server) DiagnosticWorkspace(ctx context.Context, params *protocol.Works
 	}
 	files := map[string]bool{}
 	for _, p := range st.Projects() {
-		targets := p.Targets()
+		targets := slices.DeleteFunc(p.Targets(), func(target check.Target) bool {
+			inner, _ := st.ProjectOf(p.Absolute(target.Path))
+			return inner != p
+		})
 		scan := s.scan(ctx, p, params.WorkDoneToken)
-		for i, target := range targets {
+		var done atomic.Int64
+		found, err := p.CheckAll(ctx, targets, func() { scan.report(int(done.Add(1)), len(targets)) })
+		scan.end()
+		if err != nil {
+			return nil, err
+		}
+		for _, target := range targets {
 			absolute := p.Absolute(target.Path)
-			if inner, _ := st.ProjectOf(absolute); inner != p || files[absolute] {
-				continue
-			}
 			files[absolute] = true
-			scan.report(i, len(targets))
-			if err := s.addFile(ctx, st, absolute, add); err != nil {
-				scan.end()
-				return nil, err
+			if len(found[target.Path]) > 0 || st.IsShown(absolute) {
+				s.addFile(st, absolute, s.shown(st, p, absolute, p.File(target.Path), found[target.Path]), add)
 			}
 		}
-		scan.end()
 	}
 	for absolute := range st.Faults() {
 		if !files[absolute] {
-			if err := s.addFile(ctx, st, absolute, add); err != nil {
-				return nil, err
-			}
+			s.addFile(st, absolute, s.shown(st, nil, absolute, nil, nil), add)
 		}
 	}
 	for u := range previous { // gone, or left out now
@@ -299,11 +308,7 @@ func (s *server) DiagnosticWorkspace(ctx context.Context, params *protocol.Works
 }
 
 // addFile adds the documents that show one file.
-func (s *server) addFile(ctx context.Context, st *session.State, absolute string, add func(u, shown uri.URI, version *int32, list []protocol.Diagnostic)) error {
-	found, err := s.diagnose(ctx, st, absolute)
-	if err != nil {
-		return err
-	}
+func (s *server) addFile(st *session.State, absolute string, found map[uri.URI][]protocol.Diagnostic, add func(u, shown uri.URI, version *int32, list []protocol.Diagnostic)) {
 	shown := st.ShownBy(absolute)
 	if len(shown) == 0 {
 		add(session.URIOf(absolute), session.URIOf(absolute), nil, found[session.URIOf(absolute)])
@@ -311,5 +316,4 @@ func (s *server) addFile(ctx context.Context, st *session.State, absolute string
 	for _, doc := range shown {
 		add(doc.URI, doc.Shown, &doc.Version, found[doc.Shown])
 	}
-	return nil
 }

@@ -108,6 +108,7 @@ type Snapshot struct {
 
 	mu        sync.Mutex
 	distances map[distanceKey]distances
+	told      sync.Map // fingerprints of answers by readKey: they are asked for often, and never change
 }
 
 // NewSnapshot is a snapshot of what fs holds. Each file is read at most once for the snapshot and those made from it

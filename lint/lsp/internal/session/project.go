@@ -208,6 +208,25 @@ func (p *Project) CheckTarget(ctx context.Context, target check.Target) (*check.
 	return report, err
 }
 
+// CheckAll gives the findings in all files that are checked, by name. Step is called when one is done.
+func (p *Project) CheckAll(ctx context.Context, targets []check.Target, step func()) (map[string][]check.Finding, error) {
+	options := p.Options()
+	options.Jobs, options.Step = 0, step
+	report, err := check.Run(ctx, check.GuessKinds(p.snapshot, targets), targets, options)
+	if err != nil && ctx.Err() == nil { // a baseline that cannot be read
+		options.NoBaseline = true
+		report, err = check.Run(ctx, check.GuessKinds(p.snapshot, targets), targets, options)
+	}
+	if err != nil {
+		return nil, err
+	}
+	found := map[string][]check.Finding{}
+	for _, finding := range report.Findings {
+		found[finding.At.Path] = append(found[finding.At.Path], finding)
+	}
+	return found, nil
+}
+
 // Fixed is the text of a file after all its safe fixes.
 func (p *Project) Fixed(ctx context.Context, name string) (*source.File, error) {
 	target, in := p.Target(name)

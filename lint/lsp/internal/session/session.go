@@ -332,6 +332,16 @@ func (st *State) Documents() []*Document {
 	return docs
 }
 
+// IsShown reports whether an open document shows a file.
+func (st *State) IsShown(absolute string) bool {
+	for _, doc := range st.docs {
+		if doc.Path == absolute {
+			return true
+		}
+	}
+	return false
+}
+
 // ShownBy are the open documents that show a file: one, or all cells of a notebook.
 func (st *State) ShownBy(absolute string) []*Document {
 	var docs []*Document
