@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"maps"
 	"path"
 	"runtime"
 	"slices"
@@ -452,6 +453,56 @@ func measure(words *pyscan.Words, all []*nameIndex) distances {
 	return d
 }
 
+// with are the distances when indices come on top of those that d was measured in: what an editor changes is little beside a project.
+func (d distances) with(more, all []*nameIndex) distances {
+	d = maps.Clone(d)
+	var nearer []string
+	reach := func(index *nameIndex, name string, far uint8) {
+		n, known := index.names[name]
+		if !known || far > maxDistance {
+			return
+		}
+		for _, user := range index.users[n] {
+			if text := index.text[user]; d[text] == 0 || d[text] > far+1 {
+				d[text] = far + 1
+				nearer = append(nearer, text)
+			}
+		}
+	}
+	for _, index := range more {
+		for _, name := range index.text {
+			if far := d[name]; far > 0 {
+				reach(index, name, far)
+			}
+		}
+	}
+	for len(nearer) > 0 {
+		name := nearer[len(nearer)-1]
+		nearer = nearer[:len(nearer)-1]
+		for _, indices := range [][]*nameIndex{more, all} {
+			for _, index := range indices {
+				reach(index, name, d[name])
+			}
+		}
+	}
+	return d
+}
+
+// distancesOf are the distances in the files below a root as the FS holds them.
+func (st *store) distancesOf(key distanceKey, all []*nameIndex) distances {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	d := st.distances[key]
+	if d == nil {
+		d = measure(key.words, all)
+		if st.distances == nil {
+			st.distances = map[distanceKey]distances{}
+		}
+		st.distances[key] = d
+	}
+	return d
+}
+
 type distanceKey struct {
 	root  string
 	words *pyscan.Words
@@ -468,7 +519,11 @@ func (s *Snapshot) distancesOf(root string, words *pyscan.Words) distances {
 	if s.distances == nil {
 		s.distances = map[distanceKey]distances{}
 	}
-	d := measure(words, append(s.edited(root), s.store.indexOf(s, root)...))
+	all := s.store.indexOf(s, root)
+	d := s.store.distancesOf(key, all)
+	if edited := s.edited(root); len(edited) > 0 {
+		d = d.with(edited, all)
+	}
 	s.distances[key] = d
 	return d
 }

@@ -197,8 +197,10 @@ type store struct {
 	uses    int // of trees so far
 	bytes   int // text of the files whose trees are held
 	maximum int
-	indices map[string]*indices
-	naming  map[string]func() map[string][]string
+
+	distances map[distanceKey]distances
+	indices   map[string]*indices
+	naming    map[string]func() map[string][]string
 }
 
 type fileEntry struct {
