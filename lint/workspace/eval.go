@@ -36,6 +36,7 @@ type evaluator struct {
 	callers     map[*pyscan.Scope][]callSite
 	roots       map[*pyscan.Module]string
 	distances   map[distanceKey]distances
+	far         map[distanceKey]map[string]bool // the names whose distances were asked for
 	named       map[nameKey]nameFlags
 	known       map[*pyscan.Module]map[string]string // what in-house names mean
 	gradsOf     map[*syntax.Call]bool                // calls whose result is being asked for gradients
@@ -79,7 +80,7 @@ func (v *View) anyInstance(class *pyscan.Class) *pyscan.Instance {
 }
 
 func newEvaluator() evaluator {
-	return evaluator{memo: map[evalKey]answer{}, busy: map[evalKey]int{}, stars: map[starKey]bool{}, frames: map[frameKey]*pyscan.Frame{}, instances: map[instanceKey]*pyscan.Instance{}, lineages: map[instanceKey][]*pyscan.Class{}, roots: map[*pyscan.Module]string{}, distances: map[distanceKey]distances{}, known: map[*pyscan.Module]map[string]string{}, named: map[nameKey]nameFlags{},
+	return evaluator{memo: map[evalKey]answer{}, busy: map[evalKey]int{}, stars: map[starKey]bool{}, frames: map[frameKey]*pyscan.Frame{}, instances: map[instanceKey]*pyscan.Instance{}, lineages: map[instanceKey][]*pyscan.Class{}, roots: map[*pyscan.Module]string{}, distances: map[distanceKey]distances{}, far: map[distanceKey]map[string]bool{}, known: map[*pyscan.Module]map[string]string{}, named: map[nameKey]nameFlags{},
 		modules:     map[string]*pyscan.ModuleValue{},
 		checkpoints: map[*pyscan.Module][]*Checkpoint{}, loops: map[*pyscan.Module][]*loop.Loop{}, located: map[importKey]string{}, holds: map[importKey]bool{}}
 }

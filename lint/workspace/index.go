@@ -559,8 +559,9 @@ func (v *View) Distance(m *pyscan.Module, words *pyscan.Words, name string) int 
 	d := v.eval.distances[key]
 	if d == nil {
 		d = v.distancesOf(key.root, words)
-		v.eval.distances[key] = d
+		v.eval.distances[key], v.eval.far[key] = d, map[string]bool{}
 	}
+	v.eval.far[key][name] = true
 	return d.of(name)
 }
 

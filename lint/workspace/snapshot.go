@@ -201,6 +201,7 @@ type store struct {
 	distances map[distanceKey]distances
 	indices   map[string]*indices
 	naming    map[string]func() map[string][]string
+	words     *wordSets
 }
 
 type fileEntry struct {
@@ -214,7 +215,7 @@ const TreeBudget = 8 << 20
 
 func newStore() *store {
 	return &store{files: map[string]*fileEntry{}, kinds: map[string]EntryKind{}, lists: map[string][]string{},
-		parsed: map[*source.File]*parsed{}, traits: map[*source.File]*traits{}, maximum: TreeBudget}
+		parsed: map[*source.File]*parsed{}, traits: map[*source.File]*traits{}, words: &wordSets{}, maximum: TreeBudget}
 }
 
 func (st *store) without(names []string) *store {
@@ -241,7 +242,7 @@ func (st *store) without(names []string) *store {
 			next.traits[file] = known
 		}
 	}
-	next.uses = st.uses
+	next.uses, next.words = st.uses, st.words
 	return next
 }
 

@@ -15,14 +15,16 @@ type ReadKind uint8
 
 // The kinds of recorded reads.
 const (
-	ReadFacts    ReadKind = iota // what a file says, comments and blank lines left out
-	ReadPlaces                   // where in a file something stands
-	ReadPresence                 // whether a path is a file, a folder or absent
-	ReadListing                  // the names in a folder
-	ReadMention                  // which files mention a name
-	ReadNaming                   // which settings files and scripts hold the name of a settings file
-	ReadWord                     // whether a Python file of a project holds a word
-	ReadHolding                  // which Python files of a folder hold a word
+	ReadFacts     ReadKind = iota // what a file says, comments and blank lines left out
+	ReadPlaces                    // where in a file something stands
+	ReadPresence                  // whether a path is a file, a folder or absent
+	ReadListing                   // the names in a folder
+	ReadMention                   // which files mention a name
+	ReadNaming                    // which settings files and scripts hold the name of a settings file
+	ReadWord                      // whether a Python file of a project holds a word
+	ReadHolding                   // which Python files of a folder hold a word
+	ReadAbout                     // what in the Python files of a project has some names
+	ReadDistances                 // how many calls away from a set of words some names are
 )
 
 type readKey struct {
@@ -56,7 +58,7 @@ func (v *View) Reads() []Read {
 	for key := range v.reads { // the snapshot does not change, so now is as good as then
 		reads = append(reads, Read{key.kind, key.name, v.print(key.kind, key.name)})
 	}
-	return reads
+	return append(reads, v.eval.indexReads(v.Snapshot)...)
 }
 
 // Holds reports whether each of these reads would be answered the same by this snapshot.
@@ -71,6 +73,9 @@ func (s *Snapshot) Holds(reads []Read) bool {
 
 // print is the fingerprint of an answer.
 func (s *Snapshot) print(kind ReadKind, name string) [16]byte {
+	if kind == ReadAbout || kind == ReadDistances { // each is asked by one reader
+		return s.newPrint(kind, name)
+	}
 	key := readKey{kind, name}
 	if known, is := s.told.Load(key); is {
 		return known.([16]byte)
@@ -108,6 +113,9 @@ func (s *Snapshot) newPrint(kind ReadKind, name string) [16]byte {
 	case ReadHolding:
 		folder, word, _ := strings.Cut(name, "\x00")
 		return digest(strings.Join(s.holding(folder, word), "\n"))
+	}
+	if kind == ReadAbout || kind == ReadDistances {
+		return s.indexPrint(kind, name)
 	}
 	return [16]byte{}
 }
