@@ -20,14 +20,14 @@ func TestDistancesWith(t *testing.T) {
 		}
 		return []byte(b.String())
 	}
-	words := &pyscan.Words{Names: map[string]bool{"f0": true, "f1": true}}
+	words := &pyscan.Words{Names: map[string]bool{"f0": true, "f1": true}, Far: 4}
 	moved := 0
 	for range 200 {
 		all := []*nameIndex{indexFile(text()), indexFile(text())}
 		more := []*nameIndex{indexFile(text()), indexFile(text())}
 		base := measure(words, all)
 		want := measure(words, append(more, all...))
-		if got := base.with(more, all); !maps.Equal(got, want) {
+		if got := base.with(words, more, all); !maps.Equal(got, want) {
 			t.Fatalf("got %v, wanted %v", got, want)
 		}
 		if !maps.Equal(base, want) {

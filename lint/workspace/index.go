@@ -419,6 +419,14 @@ func (d distances) of(name string) int {
 	return maxDistance + 1
 }
 
+// farthest is how many calls away from words names are looked for.
+func farthest(words *pyscan.Words) uint8 {
+	if words.Far == 0 {
+		return maxAliases
+	}
+	return uint8(min(words.Far, maxDistance))
+}
+
 // measure goes from the words to what names them, breadth first. An index of a file that an editor has open comes on top of that of the
 // same file on disk, which can only make a distance smaller than it is.
 func measure(words *pyscan.Words, all []*nameIndex) distances {
@@ -433,11 +441,7 @@ func measure(words *pyscan.Words, all []*nameIndex) distances {
 	for word := range words.Names {
 		reach(word, 1)
 	}
-	far := words.Far
-	if far == 0 {
-		far = maxAliases
-	}
-	for distance := uint8(2); int(distance) <= min(far, maxDistance)+1; distance++ {
+	for distance := uint8(2); distance <= farthest(words)+1; distance++ {
 		from := reached
 		reached = nil
 		for _, name := range from {
@@ -454,12 +458,12 @@ func measure(words *pyscan.Words, all []*nameIndex) distances {
 }
 
 // with are the distances when indices come on top of those that d was measured in: what an editor changes is little beside a project.
-func (d distances) with(more, all []*nameIndex) distances {
+func (d distances) with(words *pyscan.Words, more, all []*nameIndex) distances {
 	d = maps.Clone(d)
 	var nearer []string
 	reach := func(index *nameIndex, name string, far uint8) {
 		n, known := index.names[name]
-		if !known || far > maxDistance {
+		if !known || far > farthest(words) {
 			return
 		}
 		for _, user := range index.users[n] {
@@ -522,7 +526,7 @@ func (s *Snapshot) distancesOf(root string, words *pyscan.Words) distances {
 	all := s.store.indexOf(s, root)
 	d := s.store.distancesOf(key, all)
 	if edited := s.edited(root); len(edited) > 0 {
-		d = d.with(edited, all)
+		d = d.with(words, edited, all)
 	}
 	s.distances[key] = d
 	return d
