@@ -19,6 +19,22 @@ type pattern struct {
 	glob       string // for doublestar, relative to base
 	negate     bool
 	folderOnly bool
+	last       string // what the last name must match, where the pattern speaks of no folder
+	literal    bool   // nothing in last stands for anything else
+}
+
+// matches reports whether a name, relative to the base of the pattern, is one that it means.
+func (p *pattern) matches(relative string) bool {
+	if p.last == "" {
+		match, err := doublestar.Match(p.glob, relative)
+		return err == nil && match
+	}
+	base := relative[strings.LastIndexByte(relative, '/')+1:]
+	if p.literal {
+		return base == p.last
+	}
+	match, err := doublestar.Match(p.last, base)
+	return err == nil && match
 }
 
 // parseIgnore reads the text of a .gitignore file.
@@ -58,6 +74,7 @@ func newPatterns(base string, lines []string) patterns {
 			line = inside + "/**/*" // all that is inside, but not the folder itself
 		}
 		if !anchored {
+			next.last, next.literal = line, !strings.ContainsAny(line, `*?[\`)
 			line = "**/" + line
 		}
 		next.glob = line
@@ -95,7 +112,7 @@ func (p patterns) of(name string, folder bool) verdict {
 		if next.folderOnly && !folder {
 			continue
 		}
-		if match, err := doublestar.Match(next.glob, relative); err == nil && match {
+		if next.matches(relative) {
 			if next.negate {
 				return keptIn
 			}

@@ -8,6 +8,10 @@ type mentions struct {
 	next    []uint16   // state*classes+class -> state
 	ends    [][]uint16 // state -> the strings that end there
 	count   int
+
+	// The table that texts are run through: offset of a state + class -> offset of the next, plus one where strings end there.
+	// Offsets are even.
+	table []uint32
 }
 
 // mentionLimit bounds the states of the table; a set that needs more is not searched for, and every file counts as
@@ -45,6 +49,7 @@ func newMentions(words []string) *mentions {
 		m.ends[state] = append(m.ends[state], uint16(number))
 	}
 	m.link()
+	m.compile()
 	return m
 }
 
@@ -74,6 +79,22 @@ func (m *mentions) link() {
 	}
 }
 
+// compile makes the table of the automaton.
+func (m *mentions) compile() {
+	width := (m.classes + 1) &^ 1
+	m.table = make([]uint32, len(m.ends)*width)
+	for state := range m.ends {
+		for c := range m.classes {
+			next := m.next[state*m.classes+c]
+			offset := uint32(int(next) * width)
+			if len(m.ends[next]) > 0 {
+				offset++
+			}
+			m.table[state*width+c] = offset
+		}
+	}
+}
+
 // in reports for each string whether text contains it.
 func (m *mentions) in(text []byte) []bool {
 	found := make([]bool, m.count)
@@ -88,9 +109,20 @@ func (m *mentions) in(text []byte) []bool {
 		found[number] = true
 		missing--
 	}
-	state := 0
+	width := uint32((m.classes + 1) &^ 1)
+	at := uint32(0)
+	seen := make([]bool, len(m.ends)) // states whose strings are found already
 	for _, b := range text {
-		state = int(m.next[state*m.classes+int(m.class[b])])
+		at = m.table[at+uint32(m.class[b])]
+		if at&1 == 0 {
+			continue
+		}
+		at--
+		state := at / width
+		if seen[state] {
+			continue
+		}
+		seen[state] = true
 		for _, number := range m.ends[state] {
 			if !found[number] {
 				found[number] = true

@@ -6,13 +6,16 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -351,6 +354,18 @@ func (st *store) traitsOf(file *source.File) *traits {
 // also change when something moves.
 type prints struct{ facts, places [16]byte }
 
+// evict drops the trees that were used longest ago, down to some under the limit, so that it need not be done for each file.
+func (st *store) evict() {
+	byAge := slices.SortedFunc(maps.Keys(st.parsed), func(a, b *source.File) int { return cmp.Compare(st.parsed[a].used, st.parsed[b].used) })
+	for _, oldest := range byAge[:len(byAge)-1] {
+		if st.bytes <= st.maximum-st.maximum/8 {
+			break
+		}
+		st.bytes -= len(oldest.Text)
+		delete(st.parsed, oldest)
+	}
+}
+
 func (st *store) parse(file *source.File) *parsed {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -374,15 +389,8 @@ func (st *store) parse(file *source.File) *parsed {
 	}
 	st.uses++
 	entry.used = st.uses
-	for st.bytes > st.maximum && len(st.parsed) > 1 {
-		var oldest *source.File
-		for other, held := range st.parsed {
-			if oldest == nil || held.used < st.parsed[oldest].used {
-				oldest = other
-			}
-		}
-		st.bytes -= len(oldest.Text)
-		delete(st.parsed, oldest)
+	if st.bytes > st.maximum {
+		st.evict()
 	}
 	return entry
 }
