@@ -6,6 +6,7 @@
 package source
 
 import (
+	"bytes"
 	"fmt"
 	"sort"
 	"sync"
@@ -215,6 +216,9 @@ func (f *File) RawSpan(s Span) Span {
 	}
 	return Span{start, seg.Raw.Start + s.End - seg.Text.Start}
 }
+
+// Has reports whether the text holds a word, without copying the text.
+func (f *File) Has(word string) bool { return bytes.Contains(f.Text, []byte(word)) }
 
 // Slice is the text of a span.
 func (f *File) Slice(s Span) string {

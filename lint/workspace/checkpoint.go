@@ -148,7 +148,7 @@ func (v *View) decorator(f *pyscan.Scope, d syntax.Expr) *Checkpoint {
 	return c
 }
 
-func mayCheckpoint(m *pyscan.Module) bool { return strings.Contains(string(m.File.Text), "checkpoint") }
+func mayCheckpoint(m *pyscan.Module) bool { return m.File.Has("checkpoint") }
 
 // CheckpointOf reads a call as an activation checkpoint; nil when it is none.
 func (v *View) CheckpointOf(scope *pyscan.Scope, frame *pyscan.Frame, call *syntax.Call) *Checkpoint {

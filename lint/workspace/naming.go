@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"bytes"
 	"fmt"
 	"path"
 	"slices"
@@ -182,9 +183,9 @@ func mayName(name string) bool {
 // settingsNames are the base names of settings files and Python files that occur in a text, each once.
 func settingsNames(text []byte) []string {
 	var found []string
-	s := string(text)
+	s := text
 	for i := 0; i < len(s); {
-		dot := strings.IndexByte(s[i:], '.')
+		dot := bytes.IndexByte(s[i:], '.')
 		if dot < 0 {
 			break
 		}
@@ -194,7 +195,7 @@ func settingsNames(text []byte) []string {
 		for end < len(s) && isNameByte(s[end]) && s[end] != '.' {
 			end++
 		}
-		switch s[dot+1 : end] {
+		switch string(s[dot+1 : end]) {
 		case "json", "yaml", "yml", "toml", "py":
 		default:
 			continue
@@ -203,7 +204,7 @@ func settingsNames(text []byte) []string {
 		for start > 0 && isNameByte(s[start-1]) {
 			start--
 		}
-		if base := s[start:end]; start < dot && !slices.Contains(found, base) {
+		if base := string(s[start:end]); start < dot && !slices.Contains(found, base) {
 			found = append(found, base)
 		}
 		i = end

@@ -422,7 +422,7 @@ func fingerprint(file *source.File) prints {
 	whole := sha256.Sum256(file.Text)
 	copy(p.places[:], whole[:])
 	p.facts = p.places
-	if file.Kind != source.Python || strings.Contains(string(file.Text), `"""`) && strings.Contains(string(file.Text), "'''") {
+	if file.Kind != source.Python || file.Has(`"""`) && file.Has("'''") {
 		return p
 	}
 	hash := sha256.New()

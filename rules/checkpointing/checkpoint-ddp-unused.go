@@ -151,5 +151,5 @@ func checkUnusedPart(pass *lint.Pass, part *workspace.Part) {
 // choosesItself reports whether a script starts a trainer that picks the variant by itself, as ms-swift does.
 func choosesItself(pass *lint.Pass, path string) bool {
 	file := pass.Text(path)
-	return file != nil && strings.Contains(string(file.Text), "swift")
+	return file != nil && file.Has("swift")
 }

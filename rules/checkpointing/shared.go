@@ -130,6 +130,5 @@ func noteWrapper(d *lint.Diagnostic, w workspace.Wrapper) {
 
 // words reports whether a file holds one of the words.
 func words(m *pyscan.Module, list ...string) bool {
-	text := string(m.File.Text)
-	return slices.ContainsFunc(list, func(word string) bool { return strings.Contains(text, word) })
+	return slices.ContainsFunc(list, m.File.Has)
 }

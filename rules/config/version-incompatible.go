@@ -35,7 +35,7 @@ var versioned = []string{"torch", "Torch", "transformers", "Transformers", "deep
 
 func checkVersions(pass *lint.Pass, file string) {
 	text := pass.Text(file)
-	if text == nil || !slices.ContainsFunc(versioned, func(word string) bool { return strings.Contains(string(text.Text), word) }) {
+	if text == nil || !slices.ContainsFunc(versioned, func(word string) bool { return text.Has(word) }) {
 		return
 	}
 	var names []string

@@ -15,7 +15,7 @@ const maxUsers = 8
 // calls gives the calls of a library function or class in a module, with their scopes.
 func calls(pass *lint.Pass, module *pyscan.Module, name string, visit func(scope *pyscan.Scope, call *syntax.Call)) {
 	last := pyscan.LastPart(name)
-	if !strings.Contains(string(module.File.Text), last) {
+	if !module.File.Has(last) {
 		return
 	}
 	for _, call := range module.Calls {

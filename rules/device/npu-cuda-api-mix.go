@@ -21,7 +21,7 @@ var NpuCudaApiMix = &lint.Rule{
 	Severity: lint.Error,
 	Mentions: []string{"cuda"},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
-		if !strings.Contains(string(module.File.Text), "cuda") || !onNPU(pass, module) {
+		if !module.File.Has("cuda") || !onNPU(pass, module) {
 			return
 		}
 		started := pass.Started(module.File.Path)

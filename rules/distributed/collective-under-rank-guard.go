@@ -22,8 +22,7 @@ var CollectiveUnderRankGuard = &lint.Rule{
 	Severity: lint.Error,
 	Mentions: []string{"rank", "process"},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
-		text := string(module.File.Text)
-		if !strings.Contains(text, "rank") && !strings.Contains(text, "process") || workspace.IsTest(module.File.Path) {
+		if !module.File.Has("rank") && !module.File.Has("process") || workspace.IsTest(module.File.Path) {
 			return
 		}
 		found := map[syntax.Node]bool{}

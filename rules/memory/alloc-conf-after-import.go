@@ -52,7 +52,7 @@ func checkLate(pass *lint.Pass, variable workspace.Variable) {
 		return
 	}
 	for _, word := range children {
-		if strings.Contains(string(module.File.Text), word) {
+		if module.File.Has(word) {
 			return
 		}
 	}

@@ -22,8 +22,8 @@ var EvalWithoutNoGrad = &lint.Rule{
 	Severity: lint.Warning,
 	Mentions: []string{"eval", "valid", "test"},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
-		text := string(module.File.Text)
-		if !strings.Contains(text, "eval") && !strings.Contains(text, "valid") && !strings.Contains(text, "test") || !strings.Contains(text, "torch") || workspace.IsTest(module.File.Path) {
+		file := module.File
+		if !file.Has("eval") && !file.Has("valid") && !file.Has("test") || !file.Has("torch") || workspace.IsTest(module.File.Path) {
 			return
 		}
 		module.Scopes(func(scope *pyscan.Scope) {
@@ -66,7 +66,7 @@ func checkEvaluation(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope
 }
 
 func bytesOf(module *pyscan.Module, word string) bool {
-	return strings.Contains(string(module.File.Text), word)
+	return module.File.Has(word)
 }
 
 func report(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, call *syntax.Call) *lint.Diagnostic {

@@ -478,7 +478,7 @@ func holds(pass *lint.Pass, value, part pyscan.Value, depth int) bool {
 // lightningCounts looks at the schedules that configure_optimizers gives to Lightning's automatic optimisation, which advances
 // them once an optimizer step, in files that set accumulate_grad_batches.
 func lightningCounts(pass *lint.Pass, m *pyscan.Module) {
-	if !strings.Contains(string(m.File.Text), "accumulate_grad_batches") {
+	if !m.File.Has("accumulate_grad_batches") {
 		return
 	}
 	constructors(pass, m, func(scope *pyscan.Scope, _ *syntax.Call, counts []count) {
