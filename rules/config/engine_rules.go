@@ -113,6 +113,9 @@ func listFault(s *setting) *fault {
 			numbers = append(numbers, n)
 		}
 	}
+	if s.path() == "compile.passes" && len(node.Items) > 1 && slices.Contains(passes(s.part), "autotp") {
+		return refused("holds autotp beside other passes, and it runs alone: DeepSpeed refuses it when it compiles the model")
+	}
 	if s.path() == "optimizer.params.betas" && len(numbers) == len(node.Items) {
 		if len(numbers) < 2 {
 			return refused("holds %d numbers, wanted two", len(numbers))

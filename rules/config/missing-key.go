@@ -83,9 +83,14 @@ func needsCurriculum(pass *lint.Pass, part *workspace.Part) {
 	if on, known := switchAt(part, "curriculum_learning", "enabled"); item == nil || !on || !known {
 		return
 	}
-	for _, name := range []string{"min_difficulty", "max_difficulty", "schedule_type"} {
-		if lacks(item.Value, name) {
-			pass.Reportf(item.KeyAt, "curriculum_learning is on and has no %s: DeepSpeed refuses it when the engine starts", name)
+	needsSchedule(pass, part, item, "curriculum_learning")
+}
+
+// needsSchedule: what a curriculum is scheduled by, in the old section or for one metric of data_efficiency.
+func needsSchedule(pass *lint.Pass, part *workspace.Part, item *configs.Item, name string) {
+	for _, key := range []string{"min_difficulty", "max_difficulty", "schedule_type"} {
+		if lacks(item.Value, key) {
+			pass.Reportf(item.KeyAt, "%s is on and has no %s: DeepSpeed refuses it when the engine starts", name, key)
 			return
 		}
 	}
@@ -93,17 +98,19 @@ func needsCurriculum(pass *lint.Pass, part *workspace.Part) {
 	if settings == nil {
 		return
 	}
+	v, _ := value(part, item.Value.Get("schedule_type"))
+	kind, _ := v.Str()
 	needed := map[string][]string{
 		"fixed_linear": {"total_curriculum_step", "difficulty_step"}, "fixed_root": {"total_curriculum_step", "difficulty_step", "root_degree"}, "fixed_discrete": {"difficulty", "max_step"},
-	}[textAt(part, "curriculum_learning", "schedule_type")]
-	for _, name := range needed {
-		if lacks(settings.Value, name) {
-			pass.Reportf(settings.KeyAt, "schedule_config has no %s, which this schedule needs: DeepSpeed refuses it when the engine starts", name)
+	}[kind]
+	for _, key := range needed {
+		if lacks(settings.Value, key) {
+			pass.Reportf(settings.KeyAt, "schedule_config has no %s, which this schedule needs: DeepSpeed refuses it when the engine starts", key)
 			return
 		}
 	}
 	levels, steps := settings.Value.Item("difficulty"), settings.Value.Item("max_step")
-	if levels != nil && steps != nil && levels.Value.Kind == configs.Sequence && steps.Value.Kind == configs.Sequence && !levels.Value.Open && !steps.Value.Open && len(levels.Value.Items) != len(steps.Value.Items)+1 {
+	if kind == "fixed_discrete" && levels != nil && steps != nil && levels.Value.Kind == configs.Sequence && steps.Value.Kind == configs.Sequence && !levels.Value.Open && !steps.Value.Open && len(levels.Value.Items) != len(steps.Value.Items)+1 {
 		pass.Reportf(steps.KeyAt, "max_step holds %d steps for %d difficulties, wanted one less than there are difficulties: DeepSpeed refuses it when the engine starts", len(steps.Value.Items), len(levels.Value.Items))
 	}
 }
@@ -209,6 +216,16 @@ func needsSampling(pass *lint.Pass, part *workspace.Part) {
 		item := part.Tree.Root.Get("data_efficiency", "data_sampling").Item(need[0])
 		if on, known := switchAt(part, "data_efficiency", "data_sampling", need[0], "enabled"); on && known && lacks(item.Value, need[1]) {
 			pass.Reportf(item.KeyAt, "%s is on and has no %s: DeepSpeed refuses the config", need[0], need[1])
+		}
+	}
+	curriculum := []string{"data_efficiency", "data_sampling", "curriculum_learning"}
+	metrics := part.Tree.Root.Get(append(curriculum, "curriculum_metrics")...)
+	if metrics == nil || metrics.Kind != configs.Mapping || !certainlyOn(part, append(curriculum, "enabled")...) || !certainlyOn(part, "data_efficiency", "enabled") || !certainlyOn(part, "data_efficiency", "data_sampling", "enabled") {
+		return
+	}
+	for i := range metrics.Items {
+		if metric := &metrics.Items[i]; metric.Value != nil && metric.Value.Kind == configs.Mapping {
+			needsSchedule(pass, part, metric, metric.Key)
 		}
 	}
 }

@@ -67,6 +67,9 @@ func deepspeedFault(pass *lint.Pass, s *setting) *fault {
 	if f := engineFault(s, v); f != nil {
 		return f
 	}
+	if f := besideFault(s, v); f != nil {
+		return f
+	}
 	n, isNumber := v.Number()
 	if isBool := v.Kind() == constant.Bool; isBool {
 		isNumber = false

@@ -21,14 +21,20 @@ var ZeroUnsupported = &lint.Rule{
 	Since:    "0.1",
 	Doc:      docZeroUnsupported,
 	Severity: lint.Error,
-	Mentions: []string{"optimizer", "zero_optimization"},
+	Mentions: []string{"optimizer", "zero_optimization", "deepspeed"},
 	Part: func(pass *lint.Pass, part *workspace.Part) {
-		if part.Dialect != dialect.DeepSpeed || part.Tree.Template {
+		if !isDeepSpeed(part) {
 			return
 		}
 		unsupportedOptimizer(pass, part)
 		unsupportedBeside(pass, part)
 	},
+	Module: unsupportedInScript,
+	Run:    indivisibleGroups,
+}
+
+func isDeepSpeed(part *workspace.Part) bool {
+	return part.Dialect == dialect.DeepSpeed && !part.Tree.Template
 }
 
 func unsupportedOptimizer(pass *lint.Pass, part *workspace.Part) {
@@ -59,6 +65,8 @@ func unsupportedOptimizer(pass *lint.Pass, part *workspace.Part) {
 		}
 		if stage == 3 && reduce && known {
 			pass.Reportf(at, "Muon at stage 3 needs reduce_scatter: false: DeepSpeed refuses it when the engine starts")
+		} else if muonOffloaded(part, stage) {
+			pass.Reportf(at, "Muon with offload_optimizer needs reduce_scatter: false: DeepSpeed refuses it when the engine starts")
 		}
 	case !slices.Contains([]string{"adam", "adamw", "fusedadam", "cpuadam", "deepspeedcpuadam", "adagrad", "lion", "fusedlion"}, kind):
 		if allowed, known := switchAt(part, "zero_allow_untested_optimizer"); !allowed && known {
@@ -101,6 +109,7 @@ func unsupportedBeside(pass *lint.Pass, part *workspace.Part) {
 			}
 		}
 	}
+	expertsAtStage3(pass, part, stage)
 	pipelined(pass, part, stage)
 }
 
