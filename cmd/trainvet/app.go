@@ -165,5 +165,16 @@ func (a *app) root() *cobra.Command {
 	root.SetHelpCommand(a.help(root))
 	root.AddCommand(a.check(), a.fit(), a.plan(), a.rule(), a.ast(), a.config(), a.diff(), a.review(), a.summary(), a.init(), a.lsp(), a.man(), a.version())
 	a.complete(root)
+	root.InitDefaultCompletionCmd()
+	for _, command := range root.Commands() {
+		if command.Name() == "completion" {
+			command.Args, command.RunE = cobra.ArbitraryArgs, func(command *cobra.Command, shells []string) error {
+				if len(shells) > 0 {
+					return usagef("no completion is there for the shell %q", shells[0])
+				}
+				return command.Help()
+			}
+		}
+	}
 	return root
 }

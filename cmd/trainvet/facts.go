@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/spf13/pflag"
 	"github.com/trainvet/trainvet/configs/plan"
 	"github.com/trainvet/trainvet/lint/check"
 )
@@ -9,19 +10,16 @@ import (
 type factFlags struct {
 	world, seqLength          int64
 	device, model, warmupUnit string
+	changed                   func(flag string) bool // whether the command line gives it; nil: it gives none
 }
 
-func (f *factFlags) add(flags flagSet) {
+func (f *factFlags) add(flags *pflag.FlagSet) {
+	f.changed = flags.Changed
 	flags.Int64Var(&f.world, "world-size", 0, "number of ranks of the run")
 	flags.StringVar(&f.device, "device", "", "accelerator, by name (h100-80g) or size (56GB)")
 	flags.StringVar(&f.model, "model", "", "model, by name (llama-3-8b)")
 	flags.Int64Var(&f.seqLength, "seq-len", 0, "tokens of one sequence")
 	flags.StringVar(&f.warmupUnit, "warmup-unit", "", "what warmup_steps counts where the files do not say: optimizer or micro")
-}
-
-type flagSet interface {
-	Int64Var(p *int64, name string, value int64, usage string)
-	StringVar(p *string, name, value, usage string)
 }
 
 // plan holds the facts given.
@@ -31,8 +29,8 @@ func (f *factFlags) plan() (p plan.Plan, err error) {
 		given bool
 		value any
 	}{
-		{"world-size", f.world != 0, f.world}, {"device", f.device != "", f.device}, {"model", f.model != "", f.model},
-		{"seq-len", f.seqLength != 0, f.seqLength}, {"warmup-unit", f.warmupUnit != "", f.warmupUnit},
+		{"world-size", f.gave("world-size"), f.world}, {"device", f.device != "", f.device}, {"model", f.model != "", f.model},
+		{"seq-len", f.gave("seq-len"), f.seqLength}, {"warmup-unit", f.warmupUnit != "", f.warmupUnit},
 	} {
 		if fact.given {
 			if err := check.SetFact(&p, fact.name, fact.value); err != nil {
@@ -42,3 +40,6 @@ func (f *factFlags) plan() (p plan.Plan, err error) {
 	}
 	return p, nil
 }
+
+// gave reports whether the command line gives a number: 0 is a wrong one, not none.
+func (f *factFlags) gave(flag string) bool { return f.changed != nil && f.changed(flag) }

@@ -112,7 +112,14 @@ func (a *app) printDiff(before *workspace.Snapshot, fixed *check.Fixed) error {
 	for _, problem := range report.Unreadable {
 		a.unreadable(problem.Path, problem.Reason)
 	}
-	a.complain("%d fixes would change %d files", fixed.Applied, len(fixed.Files))
+	fixes, files := "fixes", "files"
+	if fixed.Applied == 1 {
+		fixes = "fix"
+	}
+	if len(fixed.Files) == 1 {
+		files = "file"
+	}
+	a.complain("%d %s would change %d %s", fixed.Applied, fixes, len(fixed.Files), files)
 	if len(fixed.Files) > 0 {
 		a.raise(exitFindings)
 	}

@@ -47,7 +47,7 @@ func (a *app) init() *cobra.Command {
 			if err := a.initHook(); err != nil {
 				return err
 			}
-			fmt.Fprintf(a.stdout, "%d files were checked: %d errors, %d warnings, %d infos\n", report.Summary.Files, report.Summary.Errors, report.Summary.Warnings, report.Summary.Infos)
+			fmt.Fprintf(a.stdout, "checked: %s\n", output.Counts(report.Summary))
 			return nil
 		},
 	}

@@ -172,8 +172,9 @@ func TestSettingsErrors(t *testing.T) {
 		"[rules.call-of-alpha]\nlimit = 1.5":    `trainvet.toml:2:9: must be a whole number`,
 		"[rules.call-of-zeta]\nword = \"x\"":    `trainvet.toml:1:8: unknown rule "call-of-zeta"; did you mean "call-of-beta"?`,
 		"rules-version = \"next\"":              `trainvet.toml:1:17: rules-version must be a release such as "1.4", not "next"`,
-		"extend = \"trainvet.toml\"":            `trainvet.toml: extends itself`,
-		"extend = \"absent.toml\"":              `absent.toml: `,
+		"extend = \"trainvet.toml\"":            `trainvet.toml:1:10: trainvet.toml extends itself`,
+		"extend = \"absent.toml\"":              `trainvet.toml:1:10: absent.toml: no such file`,
+		"[known]\n\"acme.f\" = \"scales-los\"":  `trainvet.toml:2:12: a meaning is the dotted name of a library's function or class, or scales-loss, not "scales-los"; did you mean "scales-loss"?`,
 		"select = [":                            `trainvet.toml:1:`,
 	} {
 		_, err := try(t, map[string]string{"a.py": calls, "trainvet.toml": settings}, world(), check.Flags{})

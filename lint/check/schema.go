@@ -2,10 +2,12 @@ package check
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/trainvet/trainvet/configs/catalog"
 	"github.com/trainvet/trainvet/configs/plan"
 	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/lint/workspace"
 )
 
 // object is a piece of a JSON Schema.
@@ -58,7 +60,7 @@ func Schema(rules []*lint.Rule) map[string]any {
 			"per-file-ignores": described(object{"type": "object", "additionalProperties": list(either(choice...))}, "by pattern, or pattern:key.path for one key of a config"),
 			"severity":         described(object{"type": "object", "propertyNames": either(names...), "additionalProperties": severity}, "of single rules"),
 			"run":              described(object{"anyOf": []object{table(run), list(table(runs))}}, "facts about the run that no file holds; as [[run]] for several runs"),
-			"known":            described(object{"type": "object", "additionalProperties": object{"type": "string"}}, "what in-house names mean"),
+			"known":            described(object{"type": "object", "additionalProperties": object{"type": "string", "pattern": `\.|^(` + strings.Join(workspace.Properties(), "|") + `)$`}}, "what in-house names mean: the dotted name of a library's function or class, or a property"),
 			"rules":            described(table(schemaOptions(rules)), "options of single rules"),
 			"custom":           described(list(schemaCustom(severity, list)), "rules of your own"),
 		},

@@ -75,6 +75,8 @@ func TestSchema(t *testing.T) {
 		"[per-file-ignores]\na = [\"all\"]":  true,
 		"[per-file-ignores]\na = \"all\"":    false,
 		"[known]\n\"a.b\" = \"scales-loss\"": true,
+		"[known]\n\"a.b\" = \"torch.f\"":     true,
+		"[known]\n\"a.b\" = \"scales-los\"":  false,
 		"[[custom]]\nname = \"x\"\nmessage = \"y\"\nkey = \"z\"\nmax = 1":                     true,
 		"[[custom]]\nname = \"x\"\nmessage = \"y\"\nvalue = \"batch.micro\"\none-of = [1, 2]": true,
 		"[[custom]]\nname = \"x\"\nmessage = \"y\"\nkey = \"z\"\ncall = \"z\"\nmax = 1":       false,

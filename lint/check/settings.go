@@ -332,11 +332,6 @@ func (r *Resolver) load(name string, inside []string) *Settings {
 		r.places = append(r.places, SettingsFault{Path: name, Message: reason})
 		return r.instead(name, &Settings{Path: shown, Folder: path.Dir(name)})
 	}
-	for _, outer := range inside {
-		if outer == name {
-			return fail("extends itself")
-		}
-	}
 	file, err := r.Snapshot.File(name)
 	if err != nil {
 		return fail(err.Error())
@@ -363,10 +358,20 @@ func (r *Resolver) load(name string, inside []string) *Settings {
 	settings := &Settings{Path: shown, Folder: path.Dir(name)}
 	if base := root.Get("extend"); base != nil {
 		if extended, ok := read.text(base); ok {
-			from := r.load(path.Join(settings.Folder, extended), append(inside, name))
-			if from == nil {
-				read.fail(base.At, "%s holds no [tool.trainvet]", extended)
-			} else {
+			var from *Settings
+			target := path.Join(settings.Folder, extended)
+			inside = append(inside, name)
+			switch {
+			case slices.Contains(inside, target):
+				read.fail(base.At, "%s extends itself", r.shown(target))
+			case r.Snapshot.Kind(target) == workspace.Absent:
+				read.fail(base.At, "%s: no such file", r.shown(target))
+			default:
+				if from = r.load(target, inside); from == nil {
+					read.fail(base.At, "%s holds no [tool.trainvet]", extended)
+				}
+			}
+			if from != nil {
 				inherited := *from
 				inherited.Path, inherited.Folder = settings.Path, settings.Folder
 				inherited.Extends = append([]string{from.Path}, from.Extends...)

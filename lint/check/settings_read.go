@@ -13,6 +13,7 @@ import (
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/nearest"
 	"github.com/trainvet/trainvet/lint/source"
+	"github.com/trainvet/trainvet/lint/workspace"
 )
 
 // settingsReader turns the tree of a settings file into Settings. Whatever it does not understand is a fault with its place:
@@ -177,7 +178,10 @@ func (r *settingsReader) severity(table *configs.Node) {
 func (r *settingsReader) known(table *configs.Node) {
 	r.settings.Known = map[string]string{}
 	r.each(table, "known", func(item configs.Item) {
-		if meaning, ok := r.text(item.Value); ok {
+		meaning, ok := r.text(item.Value)
+		if properties := workspace.Properties(); ok && !strings.Contains(meaning, ".") && !slices.Contains(properties, meaning) {
+			r.fail(item.Value.At, "a meaning is the dotted name of a library's function or class, or %s, not %q%s", strings.Join(properties, ", "), meaning, didYouMean(meaning, properties))
+		} else if ok {
 			r.settings.Known[item.Key] = meaning
 		}
 	})

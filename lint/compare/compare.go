@@ -86,7 +86,52 @@ func Revision(ctx context.Context, o Options) (*Result, error) {
 	result.Runs = compareRuns(ctx, old, after, renamed)
 	result.New = missing(after.report, old.report, nil, renamed)
 	result.Fixed = missing(old.report, after.report, renamed, nil)
+	result.strikeEqual(renamed)
 	return result, nil
+}
+
+// subject is what a finding says and of which text, however the rest of its line reads: a comment behind a call does not make the finding
+// another one.
+type subject struct{ path, rule, message, text string }
+
+func subjectOf(report *check.Report, f check.Finding, renamed map[string]string) (s subject, ok bool) {
+	file := report.File(f.At.Path)
+	if file == nil {
+		return s, false
+	}
+	s = subject{report.Relative(f.At.Path), f.Rule.Name, f.Message, file.Slice(f.At.Span)}
+	if to, is := renamed[s.path]; is {
+		s.path = to
+	}
+	return s, true
+}
+
+// strikeEqual takes out pairs of a new and a fixed finding that say the same of the same text of a file, of which only the line reads otherwise.
+func (r *Result) strikeEqual(renamed map[string]string) {
+	fixed := map[subject]int{}
+	for _, f := range r.Fixed {
+		if s, ok := subjectOf(r.Before, f, renamed); ok {
+			fixed[s]++
+		}
+	}
+	struck := map[subject]int{}
+	r.New = slices.DeleteFunc(r.New, func(f check.Finding) bool {
+		s, ok := subjectOf(r.After, f, nil)
+		if !ok || fixed[s] == 0 {
+			return false
+		}
+		fixed[s]--
+		struck[s]++
+		return true
+	})
+	r.Fixed = slices.DeleteFunc(r.Fixed, func(f check.Finding) bool {
+		s, ok := subjectOf(r.Before, f, renamed)
+		if !ok || struck[s] == 0 {
+			return false
+		}
+		struck[s]--
+		return true
+	})
 }
 
 func (o *Options) side(files workspace.FS) *side {

@@ -136,6 +136,9 @@ func summary(s check.Summary) string {
 	return fmt.Sprintf("%s in %s", strings.Join(parts, ", "), count(s.Files, "file"))
 }
 
+// Counts says in a few words what a run found, and in how many files.
+func Counts(s check.Summary) string { return summary(s) }
+
 func count(n int, word string) string {
 	if n == 1 {
 		return "1 " + word

@@ -54,6 +54,9 @@ func NewGitHub(api, repo string, pull int, token string) (*GitHub, error) {
 	if ip := net.ParseIP(base.Hostname()); base.Scheme != "https" && base.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return nil, fmt.Errorf("%s: the token is sent over https only", api)
 	}
+	if repo == "" {
+		return nil, errors.New("the repository is missing: --repo OWNER/NAME, or GITHUB_REPOSITORY")
+	}
 	owner, name, ok := strings.Cut(repo, "/")
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
 	if !ok || owner == "" || name == "" || strings.Trim(owner+name, plain) != "" || strings.Trim(repo, "./") != repo {

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 
 	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/lint/workspace"
 	"github.com/trainvet/trainvet/pyscan"
 	"github.com/trainvet/trainvet/pyscan/loop"
 	"github.com/trainvet/trainvet/pyscan/syntax"
@@ -40,7 +41,7 @@ func checkScaling(pass *lint.Pass, l *loop.Loop, w *loop.Window) {
 		default:
 			continue // the framework divides, or nobody knows
 		}
-		if backward.In(loop.NoGradContext) || w.Scaled(backward, pass) != pyscan.No || recurrent(w.Micro) {
+		if backward.In(loop.NoGradContext) || w.Scaled(backward, pass) != pyscan.No || recurrent(w.Micro) || pass.Declared(l, backward, workspace.ScalesLoss) {
 			continue
 		}
 		severity, why := howBad(pass, w, backward)
