@@ -1,4 +1,4 @@
-# docker run --rm -v "$PWD:/work" trainvet check .
+# docker run --rm -v "$PWD:/code" trainvet check .
 FROM golang:1.26 AS build
 WORKDIR /src
 COPY go.mod go.sum ./
@@ -8,7 +8,7 @@ RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o /trainvet ./cmd/trainve
 
 FROM scratch
 COPY --from=build /trainvet /trainvet
-WORKDIR /work
+WORKDIR /code
 USER 65534:65534
 ENTRYPOINT ["/trainvet"]
 CMD ["check", "."]

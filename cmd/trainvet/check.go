@@ -56,6 +56,7 @@ func (a *app) check() *cobra.Command {
 	flags.StringVar(&f.format, "format", "full", "how to write findings: "+strings.Join(output.Names(), ", "))
 	flags.StringArrayVar(&f.outputs, "output", nil, "write to `FILE` instead of stdout; NAME=FILE writes in the format NAME besides, and may be repeated")
 	f.settingsFlags.add(flags)
+	f.settingsFlags.addFailOn(flags)
 	flags.StringVar(&f.stdinFilename, "stdin-filename", "", "the name of the text on stdin, for the path -")
 	flags.StringVar(&f.writeBaseline, "write-baseline", "", "record what is found now in `FILE`")
 	flags.BoolVar(&f.ratchet, "update-baseline", false, "take out of the baseline what is gone; nothing is added")

@@ -52,6 +52,7 @@ func (a *app) config() *cobra.Command {
 	}
 	command.Flags().StringVar(&format, "format", "text", "text or json")
 	flags.add(command.Flags())
+	flags.addFailOn(command.Flags())
 	return command
 }
 

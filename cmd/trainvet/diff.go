@@ -61,6 +61,7 @@ func (a *app) diff() *cobra.Command {
 	command.Flags().StringVar(&format, "format", "text", "text, json or markdown (for a comment on the change)")
 	command.Flags().BoolVar(&mergeBase, "merge-base", false, "compare with the commit at which HEAD left REV")
 	flags.add(command.Flags())
+	flags.addFailOn(command.Flags())
 	return command
 }
 

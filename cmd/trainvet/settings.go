@@ -13,7 +13,6 @@ type settingsFlags struct {
 }
 
 func (f *settingsFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.failOn, "fail-on", "", "mildest severity that fails the run: error, warning, info or never (default warning)")
 	flags.StringSliceVar(&f.settings.Select, "select", nil, "rules, families or groups (recommended, strict, all) to check, in place of those of the settings")
 	flags.StringSliceVar(&f.settings.ExtendSelect, "extend-select", nil, "rules, families or groups to check besides")
 	flags.StringSliceVar(&f.settings.Ignore, "ignore", nil, "rules or families to leave out")
@@ -39,4 +38,9 @@ func (f *settingsFlags) finish() (check.Flags, error) {
 	var err error
 	f.settings.Run, err = f.facts.plan()
 	return f.settings, err
+}
+
+// addFailOn adds the flag of commands whose exit code speaks of findings.
+func (f *settingsFlags) addFailOn(flags *pflag.FlagSet) {
+	flags.StringVar(&f.failOn, "fail-on", "", "mildest severity that fails the run: error, warning, info or never (default warning)")
 }

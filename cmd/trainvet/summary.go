@@ -38,5 +38,6 @@ func (a *app) summary() *cobra.Command {
 		},
 	}
 	f.settingsFlags.add(command.Flags())
+	f.settingsFlags.addFailOn(command.Flags())
 	return command
 }

@@ -10,6 +10,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -53,7 +54,7 @@ type Disk struct{}
 var (
 	errSpecial = errors.New("is a FIFO, device or socket, not a file")
 	errFolder  = errors.New("is a folder")
-	errLarge   = errors.New("is too large to read")
+	errLarge   = fmt.Errorf("larger than %d MB, not read", source.MaxSize>>20)
 )
 
 // Kind implements FS.
