@@ -70,7 +70,9 @@ func (v *View) pythonDocuments(name string) [][]*Part {
 		if len(documents) >= maxPythonParts || len(call.Keywords) == 0 {
 			continue
 		}
-		if part := v.argumentsOf(m, call); part != nil {
+		if part := v.engineDict(m, call); part != nil {
+			documents = append(documents, []*Part{part})
+		} else if part := v.argumentsOf(m, call); part != nil {
 			parts := []*Part{part}
 			for _, section := range part.Dialect.Sections(part.Tree) {
 				parts = append(parts, newPart(name, section.Path, section.Tree, section.Dialect))
@@ -82,7 +84,31 @@ func (v *View) pythonDocuments(name string) [][]*Part {
 }
 
 // argumentNames are the words without which a file makes none of these classes.
-var argumentNames = []string{"TrainingArguments", "Config(", "Accelerator(", "DeepSpeedPlugin(", "DataParallelPlugin(", "DeepSpeedStrategy("}
+var argumentNames = []string{"TrainingArguments", "Config(", "Accelerator(", "DeepSpeedPlugin(", "DataParallelPlugin(", "DeepSpeedStrategy(", "deepspeed"}
+
+// engineDict is the config that a call of deepspeed.initialize is given as a dict of its own file; nil for any other call, and for
+// a dict of which only the callers know what it holds.
+func (v *View) engineDict(m *pyscan.Module, call *syntax.Call) *Part {
+	if pyscan.LastPart(pyscan.Path(call.Func)) != "initialize" {
+		return nil
+	}
+	scope := pyscan.ScopeAt(m, call)
+	if v.Library(scope, nil, call.Func) != "deepspeed.initialize" {
+		return nil
+	}
+	for _, keyword := range []string{"config", "config_params"} {
+		argument := Argument(call, keyword, -1)
+		if argument == nil {
+			continue
+		}
+		dict, ok := v.Eval(scope, nil, argument).(*pyscan.Mapping)
+		if !ok || dict.Site().Module != m {
+			continue
+		}
+		return v.changed(newPart(m.File.Path, "", v.TreeOf(dict), dialect.DeepSpeed), scope, argument, call)
+	}
+	return nil
+}
 
 // argumentsOf is the part that a call states; nil for a call of anything else. A class of the project that derives from one of
 // the library may have defaults of its own, so that what is absent is unknown.

@@ -86,7 +86,9 @@ func checkUnknown(pass *lint.Pass, s *setting) {
 		near = under(section, near)
 	case s.part.Tree.Format == configs.Python && s.section == "":
 		// Arguments of a class of the library, of whatever release.
-		policy = dialect.Rejected
+		if s.part.Dialect != dialect.DeepSpeed {
+			policy = dialect.Rejected
+		}
 		if near = s.table.Slip("", s.name); near == "" || s.table.Elsewhere(s.name) {
 			return
 		}

@@ -23,14 +23,17 @@ var ZeroUnsupported = &lint.Rule{
 	Severity: lint.Error,
 	Mentions: []string{"optimizer", "zero_optimization", "deepspeed"},
 	Part: func(pass *lint.Pass, part *workspace.Part) {
-		if !isDeepSpeed(part) {
-			return
-		}
-		unsupportedOptimizer(pass, part)
-		unsupportedBeside(pass, part)
+		unsupportedInConfig(pass, part)
 	},
 	Module: unsupportedInScript,
 	Run:    indivisibleGroups,
+}
+
+func unsupportedInConfig(pass *lint.Pass, part *workspace.Part) {
+	if isDeepSpeed(part) {
+		unsupportedOptimizer(pass, part)
+		unsupportedBeside(pass, part)
+	}
 }
 
 func isDeepSpeed(part *workspace.Part) bool {

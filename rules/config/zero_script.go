@@ -25,6 +25,9 @@ var initialize = &pyscan.Words{Names: map[string]bool{"initialize": true}}
 
 // unsupportedInScript compares what a program gives to deepspeed.initialize with the config that goes along.
 func unsupportedInScript(pass *lint.Pass, module *pyscan.Module) {
+	for _, part := range pass.Parts(module.File.Path) { // the dicts of its engines; a rule with Module is not asked for parts of programs
+		unsupportedInConfig(pass, part)
+	}
 	for _, site := range module.Calls {
 		call := site.Call
 		if !pass.Near(module, initialize, call.Func) {
