@@ -26,7 +26,7 @@ var LossScaleExhausted = &lint.Rule{
 	Part: func(pass *lint.Pass, part *workspace.Part) {
 		item := entry(part, "fp16.initial_scale_power")
 		power, ok := numberAt(part, "fp16", "initial_scale_power")
-		if part.Dialect != dialect.DeepSpeed || !ok || power < 0 || power > 64 || !isOn(part, entry(part, "fp16.enabled")) {
+		if part.Dialect != dialect.DeepSpeed && part.Dialect != dialect.GPTNeoX || !ok || power < 0 || power > 64 || !isOn(part, entry(part, "fp16.enabled")) {
 			return
 		}
 		if scale, fixed := numberAt(part, "fp16", "loss_scale"); fixed && scale != 0 {

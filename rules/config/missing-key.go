@@ -35,6 +35,8 @@ var MissingKey = &lint.Rule{
 			}
 		case dialect.Axolotl:
 			needsRate(pass, part)
+		case dialect.Accelerate:
+			needsPluginPath(pass, part)
 		}
 	},
 	Run: needsMicroBatch,
@@ -164,6 +166,17 @@ func needsPath(pass *lint.Pass, part *workspace.Part) {
 	}
 }
 
+// needsPluginPath is the same in accelerate's own words.
+func needsPluginPath(pass *lint.Pass, part *workspace.Part) {
+	section := part.Tree.Root.Get("deepspeed_config")
+	for _, name := range []string{"offload_optimizer", "offload_param"} {
+		item := section.Item(name + "_device")
+		if item != nil && textAt(part, "deepspeed_config", item.Key) == "nvme" && lacks(section, name+"_nvme_path") && section.Item("deepspeed_config_file") == nil {
+			pass.Reportf(valueAt(item), "%s is nvme, and no %s_nvme_path says where: accelerate then writes the text none for the path", item.Key, name)
+		}
+	}
+}
+
 func needsElastic(pass *lint.Pass, part *workspace.Part) {
 	item := part.Tree.Root.Item("elasticity")
 	if on, known := switchAt(part, "elasticity", "enabled"); item == nil || !on || !known {
@@ -282,7 +295,7 @@ func needsMicroBatch(pass *lint.Pass, run *workspace.Run) {
 // integration is the library that reads a DeepSpeed config for a run, and the place where it is told to.
 func integration(run *workspace.Run, part *workspace.Part) (string, source.Place) {
 	for _, other := range run.Parts {
-		if other.Dialect != dialect.Accelerate {
+		if other.Dialect != dialect.Accelerate && other.Dialect != dialect.DeepSpeedPlugin {
 			continue
 		}
 		for _, reference := range other.Dialect.References(other.Tree) {

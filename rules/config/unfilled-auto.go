@@ -5,7 +5,9 @@ import (
 	_ "embed"
 	"path"
 	"slices"
+	"strings"
 
+	"github.com/trainvet/trainvet/configs"
 	"github.com/trainvet/trainvet/configs/dialect"
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/workspace"
@@ -58,13 +60,17 @@ func bareLoader(pass *lint.Pass, part *workspace.Part) string {
 	}
 	base := []byte(path.Base(part.Path))
 	found := none
-	for _, name := range pass.Mentioning(part.Path, "initialize") {
+	programs := pass.Mentioning(part.Path, "initialize")
+	if part.Tree.Format == configs.Python {
+		base, programs = nil, []string{part.Path} // a dict of the program itself
+	}
+	for _, name := range programs {
 		file := pass.Text(name)
 		if file == nil || !bytes.Contains(file.Text, base) || !bytes.Contains(file.Text, []byte("deepspeed")) {
 			continue
 		}
 		for _, library := range []string{"HfDeepSpeedConfig", "Trainer(", "Accelerator(", "HfTrainerDeepSpeedConfig", "fill_match", "\"auto\"", "'auto'", "lightning"} {
-			if bytes.Contains(file.Text, []byte(library)) {
+			if own := part.Tree.Format == configs.Python && strings.Contains(library, "auto"); !own && bytes.Contains(file.Text, []byte(library)) {
 				return none // it may fill the values in
 			}
 		}

@@ -180,7 +180,21 @@ func constructorParams(s *setting) map[string]*dialect.Key {
 	if _, offload := offloadDevice(s.part, "offload_optimizer"); kind == "adagrad" && !offload {
 		return nil // torch.optim.Adagrad
 	}
+	if written, _ := s.part.Tree.Root.Get(owner, "type").Str(s.part.Dialect.LoaderOf(s.part.Tree)); owner == "optimizer" && written == "SGD" {
+		return torchSGDParams
+	}
 	return s.table.Params(owner, kind)
+}
+
+// torchSGDParams are the arguments of torch.optim.SGD, which DeepSpeed has no optimizer of its own for.
+var torchSGDParams = paramsNamed("lr", "momentum", "dampening", "weight_decay", "nesterov", "maximize", "foreach", "differentiable", "fused")
+
+func paramsNamed(names ...string) map[string]*dialect.Key {
+	params := map[string]*dialect.Key{}
+	for _, name := range names {
+		params[name] = &dialect.Key{Path: "optimizer.params." + name}
+	}
+	return params
 }
 
 // torchAdamParams are the arguments of torch's Adam and AdamW, and the two with which DeepSpeed chooses them.

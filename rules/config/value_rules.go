@@ -38,6 +38,9 @@ func trainerFault(pass *lint.Pass, s *setting) *fault {
 	if !ok || s.section != "" {
 		return nil
 	}
+	if text, isText := v.Str(); isText && s.part.Tree.Format == configs.Flags && strings.Contains(text, ".") {
+		v, _ = constant.Convert("float", v)
+	}
 	n, isNumber := v.Number()
 	if s.name == "warmup_steps" && isNumber && v.Kind() == constant.Float && n != math.Trunc(n) {
 		if pin := pass.Pin(s.part.Path, "transformers"); pin.Since("5") == pyscan.Yes && n > 0 && n < 1 {

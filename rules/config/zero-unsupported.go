@@ -30,6 +30,9 @@ var ZeroUnsupported = &lint.Rule{
 }
 
 func unsupportedInConfig(pass *lint.Pass, part *workspace.Part) {
+	if part.Dialect == dialect.GPTNeoX && textAt(part, "optimizer", "type") == "onebitadam" {
+		unsupportedOptimizer(pass, part) // which it leaves to DeepSpeed
+	}
 	if isDeepSpeed(part) {
 		unsupportedOptimizer(pass, part)
 		unsupportedBeside(pass, part)
