@@ -12,7 +12,7 @@ import (
 // How the garbage of the server is collected: rarely, as long as it takes less than so many bytes.
 const (
 	serverGrowth = 400 // percent of what is alive
-	serverMemory = 224 << 20
+	serverMemory = 256 << 20
 )
 
 // lsp serves editors. Clients add --stdio by habit; there is no other way.

@@ -60,7 +60,7 @@ func (b *lockedBuffer) text() string {
 }
 
 // patience bounds every wait: long enough for a loaded machine, and for nothing else.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 func start(t testing.TB) *client {
 	t.Helper()

@@ -355,16 +355,29 @@ func (st *store) traitsOf(file *source.File) *traits {
 // also change when something moves.
 type prints struct{ facts, places [16]byte }
 
-// evict drops the trees that were used longest ago, down to some under the limit, so that it need not be done for each file.
-func (st *store) evict() {
+// evict drops the trees that were used longest ago until those of so many bytes of text are left, and gives how many bytes went.
+func (st *store) evict(keep int) (gone int) {
+	if len(st.parsed) == 0 {
+		return 0
+	}
+	before := st.bytes
 	byAge := slices.SortedFunc(maps.Keys(st.parsed), func(a, b *source.File) int { return cmp.Compare(st.parsed[a].used, st.parsed[b].used) })
 	for _, oldest := range byAge[:len(byAge)-1] {
-		if st.bytes <= st.maximum-st.maximum/8 {
+		if st.bytes <= keep {
 			break
 		}
 		st.bytes -= len(oldest.Text)
 		delete(st.parsed, oldest)
 	}
+	return before - st.bytes
+}
+
+// Trim drops the trees that were used longest ago until those of so many bytes of text are left: after a check of everything, most
+// of them are of files that nobody will ask about soon. It gives the bytes of text whose trees went.
+func (s *Snapshot) Trim(keep int) int {
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	return s.store.evict(keep)
 }
 
 func (st *store) parse(file *source.File) *parsed {
@@ -391,7 +404,7 @@ func (st *store) parse(file *source.File) *parsed {
 	st.uses++
 	entry.used = st.uses
 	if st.bytes > st.maximum {
-		st.evict()
+		st.evict(st.maximum - st.maximum/8) // some under it, so that it need not be done for each file
 	}
 	return entry
 }

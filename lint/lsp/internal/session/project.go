@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"path"
+	"runtime/debug"
 	"slices"
 	"sync"
 
@@ -208,6 +209,9 @@ func (p *Project) CheckTarget(ctx context.Context, target check.Target) (*check.
 	return report, err
 }
 
+// keptTrees is of how many bytes of text the trees are kept after a check of all files: enough for those around what is edited.
+const keptTrees = 1 << 20
+
 // CheckAll gives the findings in all files that are checked, by name. Step is called when one is done.
 func (p *Project) CheckAll(ctx context.Context, targets []check.Target, step func()) (map[string][]check.Finding, error) {
 	options := p.Options()
@@ -216,6 +220,9 @@ func (p *Project) CheckAll(ctx context.Context, targets []check.Target, step fun
 	if err != nil && ctx.Err() == nil { // a baseline that cannot be read
 		options.NoBaseline = true
 		report, err = check.Run(ctx, check.GuessKinds(p.snapshot, targets), targets, options)
+	}
+	if p.snapshot.Trim(keptTrees) > keptTrees { // else the next keystrokes pay for collecting that
+		go debug.FreeOSMemory()
 	}
 	if err != nil {
 		return nil, err
