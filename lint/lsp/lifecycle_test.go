@@ -22,6 +22,13 @@ func TestLife(t *testing.T) {
 		c.notify("$/nonsense", []int{1})
 		c.notify("$/cancelRequest", object{"id": nil})
 		c.notify("$/cancelRequest", object{"id": 17})
+		for id, want := range map[string]int{"textDocument/nonsense": -32601, "non\"sense": -32601, "$/nonsense": -32601} { // without parameters
+			body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%[1]s}`, encode(t, id))
+			c.raw(fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body))
+			if a := c.answer(encode(t, id)); a.Error == nil || a.Error.Code != want {
+				t.Errorf("%s without parameters: wanted error %d, got %+v", id, want, a)
+			}
+		}
 		c.fails(-32602, "textDocument/hover", []int{1})
 		c.request("shutdown", nil)
 		c.fails(-32600, "textDocument/hover", object{})
