@@ -29,7 +29,7 @@ type Options struct {
 	// Step, where it is set, is called when a target is done, by several goroutines at a time.
 	Step func()
 
-	// NoPrefilter runs every rule on every file, whatever the file mentions. The findings are the same; tests hold that.
+	// NoPrefilter runs every rule on every file, whatever the file mentions, and puts off no question by the index of names. The findings are the same; tests hold that.
 	NoPrefilter bool
 	// NoBaseline shows the findings that a baseline records.
 	NoBaseline bool
@@ -54,6 +54,9 @@ func Run(ctx context.Context, snapshot *workspace.Snapshot, targets []Target, op
 	}
 	if err := options.Settings.Err(); err != nil {
 		return nil, err
+	}
+	if options.NoPrefilter {
+		snapshot = snapshot.Thorough()
 	}
 	c := newChecker(snapshot.WithFacts(options.Settings.Facts).WithKnown(options.Settings.Known), options)
 	baselines, err := c.loadBaselines(settings)

@@ -556,7 +556,7 @@ func (s *Snapshot) named(root, name string) (flags nameFlags) {
 
 // Distance implements loop.Linker.
 func (v *View) Distance(m *pyscan.Module, words *pyscan.Words, name string) int {
-	if len(v.knownIn(m)) > 0 {
+	if v.thorough || len(v.knownIn(m)) > 0 {
 		return 0 // a name may stand for anything
 	}
 	key := distanceKey{v.rootOf(m), words}
@@ -565,7 +565,9 @@ func (v *View) Distance(m *pyscan.Module, words *pyscan.Words, name string) int 
 		d = v.distancesOf(key.root, words)
 		v.eval.distances[key], v.eval.far[key] = d, map[string]bool{}
 	}
-	v.eval.far[key][name] = true
+	if v.reads != nil {
+		v.eval.far[key][name] = true
+	}
 	return d.of(name)
 }
 
@@ -589,7 +591,7 @@ func (v *View) HasName(m *pyscan.Module, name string) bool { return v.about(m, n
 func (v *View) Defined(m *pyscan.Module, name string) bool { return v.about(m, name)&defined != 0 }
 
 func (v *View) about(m *pyscan.Module, name string) nameFlags {
-	if len(v.knownIn(m)) > 0 {
+	if v.thorough || len(v.knownIn(m)) > 0 {
 		return defined | referred // it may stand for anything
 	}
 	key := nameKey{v.rootOf(m), name}

@@ -110,6 +110,8 @@ type Snapshot struct {
 	facts   func(name string) *plan.Plan        // what no file holds, or nil
 	known   func(name string) map[string]string // what in-house names mean, or nil
 
+	thorough bool // no question is put off by what the index of names says
+
 	mu        sync.Mutex
 	distances map[distanceKey]distances
 	told      sync.Map // fingerprints of answers by readKey: they are asked for often, and never change
@@ -133,7 +135,15 @@ func (s *Snapshot) With(files ...*source.File) *Snapshot {
 		}
 		overlay[file.Path] = file
 	}
-	return &Snapshot{fs: s.fs, overlay: overlay, store: s.store, facts: s.facts, known: s.known}
+	return &Snapshot{fs: s.fs, overlay: overlay, store: s.store, facts: s.facts, known: s.known, thorough: s.thorough}
+}
+
+// Thorough is the snapshot in which no question is put off because the index of names says that it leads nowhere. The answers are the same;
+// tests hold that.
+func (s *Snapshot) Thorough() *Snapshot {
+	next := s.With()
+	next.thorough = true
+	return next
 }
 
 // WithKnown is the snapshot in which of tells, for a file, what in-house names mean: a dotted name as it is imported, and
