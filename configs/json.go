@@ -394,6 +394,9 @@ func (r *jsonReader) member(node *Node) {
 	var key string
 	c := r.peek()
 	switch {
+	case r.conflict():
+		node.Open = true
+		return
 	case r.at("{{"), r.at("${"):
 		r.placeholder()
 		if r.space(); r.peek() != ':' {
@@ -505,6 +508,9 @@ func (r *jsonReader) elements(node *Node, open int) {
 		case c == ':':
 			r.fault(r.pos, r.pos+1, nil, "a colon inside an array")
 			r.pos++
+			continue
+		case r.conflict():
+			node.Open = true
 			continue
 		}
 		node.Items = append(node.Items, Item{Value: r.value()})

@@ -512,3 +512,21 @@ func (r *jsonReader) multiline() string {
 	}
 	return strings.TrimSuffix(strings.Join(lines, "\n"), "\n")
 }
+
+// conflict passes over a line with which git marks two versions that it could not merge. Without it HEAD would be taken for a word that is
+// filled in later.
+func (r *jsonReader) conflict() bool {
+	if r.pos > 0 && r.text[r.pos-1] != '\n' {
+		return false
+	}
+	for _, marker := range [...]string{"<<<<<<<", "|||||||", "=======", ">>>>>>>"} {
+		rest := r.text[r.pos:r.lineEnd(r.pos)]
+		if after, is := bytes.CutPrefix(rest, []byte(marker)); is && (len(after) == 0 || after[0] == ' ' || after[0] == '\r') {
+			end := r.pos + len(bytes.TrimRight(rest, " \t\r"))
+			r.fault(r.pos, end, nil, "a merge conflict that is not resolved")
+			r.pos = end
+			return true
+		}
+	}
+	return false
+}
