@@ -2,9 +2,11 @@
 
 // Command triage compares a fresh check of real repositories with the verdicts that were written down.
 //
-//	go run ./cmd/gen/triage.go [-select RULES] FOLDER
+//	go run ./cmd/gen/triage.go [-select RULES] FOLDER...
 //
-// FOLDER holds a checkout a repository, in a folder called OWNER+NAME, at the commit that testdata/corpus/triage.tsv names.
+// A FOLDER holds a checkout a repository, in a folder called OWNER+NAME, at the commit that testdata/corpus/triage.tsv names; or
+// single configs and an INDEX.tsv, with a heading, whose columns are file, dialect, repository, path there, commit. Each of these is
+// checked alone in an empty folder, and stands in the list under its repository with "file:" before it.
 // It prints the errors and warnings that the list does not know (`new`), those of the list that are found no more (`gone`)
 // and, by rule, how many of the judged ones are true. A line of the list is: repository, commit, path, line, rule, severity,
 // verdict (true, false or unsure), reason. Lines may shift by a few; the list is matched by file and rule in order.
@@ -44,44 +46,104 @@ func main() {
 	log.SetFlags(0)
 	only := flag.String("select", "", "rules or families to compare, separated by commas")
 	flag.Parse()
-	if flag.NArg() != 1 {
-		log.Fatal("usage: go run ./cmd/gen/triage.go [-select RULES] FOLDER")
+	if flag.NArg() == 0 {
+		log.Fatal("usage: go run ./cmd/gen/triage.go [-select RULES] FOLDER...")
 	}
 	_, self, _, _ := runtime.Caller(0)
 	list := read(filepath.Join(filepath.Dir(self), "..", "..", "testdata", "corpus", "triage.tsv"))
-	repositories := map[string]bool{}
-	for _, j := range list {
-		repositories[j.repository] = true
-	}
 	var selected []string
 	if *only != "" {
 		selected = strings.Split(*only, ",")
 	}
 	added := 0
-	for _, repository := range sorted(repositories) {
-		folder := filepath.Join(flag.Arg(0), strings.ReplaceAll(repository, "/", "+"))
-		if _, err := os.Stat(folder); err != nil {
-			log.Printf("no checkout of %s: %v", repository, err)
-			continue
-		}
-		for _, f := range findings(folder, selected) {
-			if match(list, repository, f) {
+	compare := func(repository, name string, found []found) {
+		for _, f := range found {
+			path := name
+			if path == "" {
+				path = f.At.Path
+			}
+			file, err := f.file.File(f.At.Path)
+			if err != nil {
+				log.Fatal(err)
+			}
+			line := file.Line(f.At.Span.Start) + 1
+			if match(list, repository, path, f.Rule.Name, line) {
 				continue
 			}
 			added++
-			file, _ := f.file.File(f.At.Path)
-			fmt.Printf("new\t%s\t%s:%d\t%s\t%s\t%s\n", repository, f.At.Path, file.Line(f.At.Span.Start)+1, f.Rule.Name, f.Severity, f.Message)
+			fmt.Printf("new\t%s\t%s:%d\t%s\t%s\t%s\n", repository, path, line, f.Rule.Name, f.Severity, f.Message)
+		}
+	}
+	looked := map[bool]bool{} // at single files, at checkouts
+	for _, folder := range flag.Args() {
+		folder, err := filepath.Abs(folder)
+		if err != nil {
+			log.Fatal(err)
+		}
+		index, err := os.ReadFile(filepath.Join(folder, "INDEX.tsv"))
+		looked[err == nil] = true
+		if err == nil {
+			singles(folder, string(index), selected, compare)
+			continue
+		}
+		for _, repository := range repositories(list) {
+			checkout := filepath.Join(folder, strings.ReplaceAll(repository, "/", "+"))
+			if _, err := os.Stat(checkout); err != nil {
+				log.Printf("no checkout of %s: %v", repository, err)
+				continue
+			}
+			compare(repository, "", findings(checkout, selected))
 		}
 	}
 	gone := 0
 	for _, j := range list {
-		if !j.seen && (len(selected) == 0 || slices.Contains(selected, j.rule)) {
+		if !j.seen && looked[strings.HasPrefix(j.repository, single)] && (len(selected) == 0 || slices.Contains(selected, j.rule)) {
 			gone++
 			fmt.Printf("gone\t%s\t%s:%d\t%s\t%s\n", j.repository, j.path, j.line, j.rule, j.verdict)
 		}
 	}
 	report(list)
 	fmt.Printf("%d new, %d gone\n", added, gone)
+}
+
+// single stands before the repository of a file that was checked alone.
+const single = "file:"
+
+// repositories are those of the list that are checked whole.
+func repositories(list []*judged) []string {
+	names := map[string]bool{}
+	for _, j := range list {
+		if !strings.HasPrefix(j.repository, single) {
+			names[j.repository] = true
+		}
+	}
+	return sorted(names)
+}
+
+// singles compares the files of an INDEX.tsv, each checked in an empty folder under its own name.
+func singles(folder, index string, selected []string, compare func(repository, path string, found []found)) {
+	_, rows, _ := strings.Cut(index, "\n")
+	for row := range strings.Lines(rows) {
+		fields := strings.Split(strings.TrimSpace(row), "\t")
+		if len(fields) < 4 {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(folder, fields[0]))
+		if err != nil {
+			log.Fatal(err)
+		}
+		alone, err := os.MkdirTemp("", "triage")
+		if err != nil {
+			log.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(alone, fields[0]), text, 0o644); err != nil {
+			log.Fatal(err)
+		}
+		compare(single+fields[2], fields[3], findings(alone, selected))
+		if err := os.RemoveAll(alone); err != nil {
+			log.Fatal(err)
+		}
+	}
 }
 
 // found is a finding with the files it was made from.
@@ -118,15 +180,10 @@ func findings(folder string, selected []string) []found {
 }
 
 // match finds the judged line that a finding belongs to: the nearest one of its file and rule.
-func match(list []*judged, repository string, f found) bool {
-	file, err := f.file.File(f.At.Path)
-	if err != nil {
-		return false
-	}
-	line := file.Line(f.At.Span.Start) + 1
+func match(list []*judged, repository, path, rule string, line int) bool {
 	var best *judged
 	for _, j := range list {
-		if j.seen || j.repository != repository || j.path != f.At.Path || j.rule != f.Rule.Name || abs(j.line-line) > maxShift {
+		if j.seen || j.repository != repository || j.path != path || j.rule != rule || abs(j.line-line) > maxShift {
 			continue
 		}
 		if best == nil || abs(j.line-line) < abs(best.line-line) {

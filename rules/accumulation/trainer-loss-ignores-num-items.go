@@ -61,7 +61,7 @@ func findTrainerLoss(pass *lint.Pass, m *pyscan.Module) {
 		case divisionKept(pass, value, 6), !meansAnything(scope):
 		default:
 			d := pass.Reportf(at, "num_items_in_batch is not used: for a model that takes loss arguments the Trainer leaves the division by the accumulation to compute_loss, so that gradients of several micro-batches add up")
-			if !ofLanguageModel(scope) {
+			if !ofLanguageModel(scope) || !readsLabels(scope) || loadsRemoteCode(pass, m) {
 				d.As(lint.Info)
 			}
 			d.Pinned(transformers, "4.46").Help("divide a summed loss by num_items_in_batch, pass it on to super().compute_loss, or set model_accepts_loss_kwargs = False on the trainer")
@@ -75,6 +75,62 @@ func ofLanguageModel(scope *pyscan.Scope) bool {
 	text := scope.Module.File.Slice(scope.Node.Span())
 	for _, word := range []string{"super().compute_loss", ".loss", "\"loss\"", "'loss'", "logits"} {
 		if strings.Contains(text, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// readsLabels reports whether the batches can hold "labels", the only key whose tokens the Trainer counts; where there is none it
+// counts nothing and divides. A method that reads its inputs by other keys alone says that they are of another kind.
+func readsLabels(scope *pyscan.Scope) bool {
+	if len(scope.Params) < 3 {
+		return true
+	}
+	inputs, mentions, byKey, labels := scope.Params[2].Name, 0, 0, false
+	named := func(of, key syntax.Expr) {
+		name, ok := of.(*syntax.Name)
+		if text, constant := key.(*syntax.Constant); ok && name.ID == inputs && constant && text.Kind == syntax.StrConstant {
+			byKey++
+			labels = labels || text.Text == "labels"
+		}
+	}
+	for _, stmt := range scope.Body() {
+		syntax.Inspect(stmt, func(n syntax.Node) bool {
+			switch n := n.(type) {
+			case *syntax.Name:
+				if n.ID == inputs {
+					mentions++
+				}
+			case *syntax.Subscript:
+				named(n.Value, n.Slice)
+			case *syntax.Compare:
+				if len(n.Ops) == 1 && (n.Ops[0] == syntax.In || n.Ops[0] == syntax.NotIn) {
+					named(n.Comparators[0], n.Left)
+				}
+			case *syntax.Call:
+				if method, ok := n.Func.(*syntax.Attribute); ok && (method.Attr == "get" || method.Attr == "pop") && len(n.Args) > 0 {
+					named(method.Value, n.Args[0])
+				}
+			}
+			return true
+		})
+	}
+	return labels || byKey == 0 || mentions > byKey
+}
+
+// loadsRemoteCode reports whether the module loads its model with trust_remote_code=True: the forward may then be one of the
+// model's repository, and those mostly take no **kwargs, for which the Trainer divides.
+func loadsRemoteCode(pass *lint.Pass, m *pyscan.Module) bool {
+	for n := range m.Tree.All() {
+		call, ok := n.(*syntax.Call)
+		if !ok || workspace.Argument(call, "trust_remote_code", -1) == nil {
+			continue
+		}
+		scope := pyscan.ScopeAt(m, call)
+		name := pass.Library(scope, nil, call.Func)
+		if strings.HasPrefix(name, "transformers.AutoModel") && strings.HasSuffix(name, ".from_pretrained") &&
+			pass.Truthy(pass.Arg(scope, nil, call, "trust_remote_code", -1)) == pyscan.Yes {
 			return true
 		}
 	}

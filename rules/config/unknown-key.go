@@ -8,6 +8,7 @@ import (
 	"github.com/trainvet/trainvet/configs"
 	"github.com/trainvet/trainvet/configs/dialect"
 	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/lint/constant"
 	"github.com/trainvet/trainvet/lint/workspace"
 	"github.com/trainvet/trainvet/pyscan"
 )
@@ -115,6 +116,8 @@ func checkUnknown(pass *lint.Pass, s *setting) {
 	policy, since, deepspeed := strictness(pass, s, policy)
 	d := pass.Reportf(s.item().KeyAt, "%s is no key of %s%s%s", s.name, place(s), effect(s.part.Dialect, policy)+since, meant(near)).Pinned(deepspeed, strictPrecision)
 	switch {
+	case policy == dialect.Ignored && near == "" && empty(s):
+		d.As(lint.Info) // nothing that could have an effect
 	case policy == dialect.Ignored && deepspeed.Since(strictPrecision) == pyscan.No:
 		d.As(lint.Warning) // a later release refuses it
 	case policy == dialect.Ignored && near == "" && (s.section != "" || s.part.Dialect != dialect.DeepSpeed):
@@ -125,6 +128,12 @@ func checkUnknown(pass *lint.Pass, s *setting) {
 	if near != "" {
 		rename(pass, d, s.item(), s.name, near, lint.Unsafe)
 	}
+}
+
+// empty: the key has no value.
+func empty(s *setting) bool {
+	v, ok := value(s.part, s.item().Value)
+	return ok && v.Kind() == constant.None
 }
 
 // added: Hydra takes +key=value and ++key=value for a key that is to be new.

@@ -38,6 +38,9 @@ var ZeroKeyWrongStage = &lint.Rule{
 			if s.section == "zero_optimization.offload_param" || s.name == "ratio" {
 				continue // told at the section; refused by invalid-value
 			}
+			if strings.HasSuffix(s.name, "gather_16bit_weights_on_model_save") && splitTensors(part) {
+				continue // which is saved by the same switch
+			}
 			if stage == 0 && !slices.Contains(key.Stages, 3) {
 				continue // ZeRO is switched off as a whole
 			}
@@ -45,6 +48,18 @@ var ZeroKeyWrongStage = &lint.Rule{
 			d.Note(at.KeyAt, "the stage")
 		}
 	},
+}
+
+// splitTensors reports whether the weights may be split by tensor parallelism: Accelerate gathers them, as those of stage 3, where
+// gather_16bit_weights_on_model_save is set.
+func splitTensors(part *workspace.Part) bool {
+	size := part.Tree.Root.Get("tensor_parallel").Item("autotp_size")
+	if size == nil {
+		return false
+	}
+	v, known := value(part, size.Value)
+	n, whole := v.Int()
+	return !known || !whole || n > 1
 }
 
 func stagesText(stages []int) string {
