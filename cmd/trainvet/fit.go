@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -193,10 +194,10 @@ func (a *app) answer(p *project, run *workspace.Run, tokens float64) fitAnswer {
 			priced := costOf(&cost, tokens)
 			answer.Cost = &priced
 		}
-		for _, option := range memory.Options(&run.Plan, device) {
+		for _, option := range memory.OptionsOf(&run.Plan, device, run.CanMake) {
 			answer.Options = append(answer.Options, p.option(run, option, tokens))
 		}
-		for _, option := range memory.Faster(&run.Plan, device) {
+		for _, option := range memory.FasterOf(&run.Plan, device, run.CanMake) {
 			answer.Faster = append(answer.Faster, p.option(run, option, tokens))
 		}
 	}
@@ -235,7 +236,9 @@ func (p *project) option(run *workspace.Run, o memory.Option, tokens float64) fi
 		if change.Name == "parallel.data" && run.Plan.Parallel.Data.How() == plan.IsDerived {
 			continue
 		}
-		next.Changes = append(next.Changes, p.change(run, change))
+		if made := p.change(run, change); len(made.Write) == 0 || !slices.ContainsFunc(next.Changes, func(c fitChange) bool { return c.Path == made.Path && slices.Equal(c.Write, made.Write) }) {
+			next.Changes = append(next.Changes, made) // one key can be two values of the plan
+		}
 	}
 	return next
 }
@@ -247,11 +250,8 @@ func states(b memory.Bytes) int64 { return b.Weights + b.Gradients + b.Optimizer
 func (p *project) change(run *workspace.Run, change memory.Change) fitChange {
 	c := fitChange{Name: change.Name, From: change.From, To: change.To, Write: []fitAssign{}, was: change.From}
 	say := func(part *workspace.Part) bool {
-		if part.Dialect == nil {
-			return false
-		}
-		for _, said := range part.Dialect.Says(change.Name, change.To) {
-			c.Write = append(c.Write, fitAssign{part.Key(said.Key), said.Text})
+		for _, said := range run.Says(part, change.Name, change.To) {
+			c.Write = append(c.Write, fitAssign{said.Key, said.Text})
 		}
 		if len(c.Write) > 0 {
 			c.Path = part.Path
@@ -266,10 +266,14 @@ func (p *project) change(run *workspace.Run, change memory.Change) fitChange {
 			}
 			c.Line = p.line(place)
 			if !say(setting.Part) {
-				c.Path = place.Path
+				if slices.ContainsFunc(run.Parts, say) {
+					c.Line = 0
+				} else {
+					c.Path = place.Path
+				}
 			} else if len(c.Write) == 1 {
 				c.Write[0].Key = setting.Name() // as it is written there
-				if was := setting.Part.Dialect.Says(change.Name, change.From); len(was) == 1 {
+				if was := run.Says(setting.Part, change.Name, change.From); len(was) == 1 {
 					c.was = was[0].Text
 				}
 			}

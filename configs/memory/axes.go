@@ -14,6 +14,22 @@ func (s *search) axes() []axis {
 	return slices.DeleteFunc(all, func(a axis) bool { return len(a.settings) == 0 })
 }
 
+// possible are the settings all of whose changes can be made.
+func possible(all []axis, can func(Change) bool) []axis {
+	var kept []axis
+	for _, a := range all {
+		if can != nil {
+			a.settings = slices.DeleteFunc(a.settings, func(t setting) bool {
+				return slices.ContainsFunc(t.changes, func(c Change) bool { return !can(c) })
+			})
+		}
+		if len(a.settings) > 0 {
+			kept = append(kept, a)
+		}
+	}
+	return kept
+}
+
 func one(apply func(*job), changes ...Change) axis {
 	return axis{[]setting{{apply: apply, changes: changes}}}
 }
@@ -24,10 +40,10 @@ func (s *search) checkpointing() axis {
 	kinds := []plan.Checkpointing{plan.Half, plan.Full}
 	switch {
 	case j.stack == plan.Torchtitan:
-		kinds = []plan.Checkpointing{plan.SelectiveOp, plan.Full}
+		kinds = []plan.Checkpointing{plan.SelectiveOp, plan.Half, plan.Full}
 	case j.stack == plan.Megatron && j.attention == plan.Eager:
 		kinds = []plan.Checkpointing{plan.SelectiveAttention, plan.Full}
-	case j.stack == plan.Megatron:
+	case j.stack == plan.Megatron, j.stack == plan.Torchtune && j.lora != nil:
 		kinds = []plan.Checkpointing{plan.Full}
 	}
 	var a axis
@@ -38,8 +54,19 @@ func (s *search) checkpointing() axis {
 			a.settings = append(a.settings, s.checkpointed(kind))
 		}
 	}
+	if j.stack == plan.Megatron && j.checkpointing != plan.EveryN {
+		for n := 2.0; n <= maxBlock; n *= 2 {
+			if divides(n, j.stageLayers/max(j.virtualPipeline, 1)) {
+				a.settings = append(a.settings, setting{apply: func(c *job) { c.checkpointing, c.every = plan.EveryN, n },
+					changes: []Change{{"checkpointing.kind", string(j.checkpointing), string(plan.EveryN)}, {"checkpointing.every", whole64(j.every), whole64(n)}}})
+			}
+		}
+	}
 	return a
 }
+
+// maxBlock bounds the layers that are recomputed together: beyond it the recomputed block outweighs the inputs that are not kept.
+const maxBlock = 4
 
 func (s *search) checkpointed(kind plan.Checkpointing) setting {
 	return setting{apply: func(c *job) { c.checkpointing = kind }, changes: []Change{{"checkpointing.kind", string(s.today.checkpointing), string(kind)}}}
@@ -50,7 +77,7 @@ func (s *search) lessCheckpointing() axis {
 	j := s.today
 	kinds := []plan.Checkpointing{plan.NoCheckpointing}
 	if j.stack == plan.Torchtitan {
-		kinds = append(kinds, plan.SelectiveOp)
+		kinds = append(kinds, plan.SelectiveOp, plan.Half)
 	}
 	var a axis
 	for _, kind := range kinds {
@@ -79,21 +106,49 @@ func (s *search) lessOffload() axis {
 	return one(func(c *job) { c.offloadOptimizer, c.offloadParam = plan.NoOffload, plan.NoOffload }, changes...)
 }
 
-// sharding offers the higher stages of what shards today, or FSDP where nothing does.
+// lessSharding offers lower stages, which send less: ZeRO-3 gathers weights for each micro-batch, ZeRO-2 reduces gradients for each, and
+// FSDP gathers weights once instead of twice where they stay whole after forward.
+func (s *search) lessSharding() axis {
+	j := s.today
+	var a axis
+	lower := func(kinds ...plan.Sharding) {
+		for _, kind := range kinds {
+			a.settings = append(a.settings, setting{apply: func(c *job) { c.sharding = kind }, changes: []Change{{"sharding", string(j.sharding), string(kind)}}})
+		}
+	}
+	switch {
+	case j.shard <= 1, j.offloadParam != plan.NoOffload:
+	case j.sharding == plan.ZeRO3:
+		lower(plan.ZeRO2, plan.ZeRO1)
+	case j.sharding == plan.ZeRO2:
+		lower(plan.ZeRO1)
+	case j.sharding.FSDP() && !j.fsdp.ReshardAfterForward.Is(false):
+		return one(func(c *job) { c.fsdp.ReshardAfterForward = plan.Written(false) }, Change{"fsdp.reshard_after_forward", "true", "false"})
+	}
+	return a
+}
+
+// sharding offers the higher stages of what shards today, and FSDP or ZeRO where nothing does. Hugging Face's Trainer has both built in.
+// FSDP flattens parameters of one dtype, and ZeRO-3 does not shard a quantised base.
 func (s *search) sharding() axis {
 	var a axis
 	j := s.today
 	offer := func(precision plan.Precision, kinds ...plan.Sharding) {
 		for _, kind := range kinds {
 			changes := []Change{{"sharding", string(j.sharding), string(kind)}}
-			if precision != j.precision {
+			if precision != j.precision && s.plan.Precision.How() > plan.IsDerived {
 				changes = append(changes, Change{"precision", string(j.precision), string(precision)})
 			}
 			a.settings = append(a.settings, setting{apply: func(c *job) { c.sharding, c.precision = kind, precision }, changes: changes})
 		}
 	}
-	if j.shard <= 1 {
+	if j.shard <= 1 || j.quantization != plan.NoQuantization {
 		return a
+	}
+	hf := j.stack == plan.HF || j.stack == plan.HFBert
+	fsdp := plan.FSDP2
+	if hf {
+		fsdp = plan.FSDP1 // what `fsdp: full_shard` means there
 	}
 	switch {
 	case j.sharding == plan.ZeRO1 && j.precision == plan.DeepSpeedMixed:
@@ -106,16 +161,28 @@ func (s *search) sharding() axis {
 	case j.precision == plan.MegatronMixed:
 		offer(j.precision, plan.MegatronDist)
 	case j.precision == plan.Autocast:
-		offer(plan.FSDPMixed, plan.FSDP2)
+		offer(plan.FSDPMixed, fsdp)
+		if hf && j.lora == nil {
+			offer(plan.DeepSpeedMixed, plan.ZeRO2, plan.ZeRO3)
+		}
 	case j.precision == plan.FP32, j.precision == plan.Pure16:
-		offer(j.precision, plan.FSDP2)
+		offer(j.precision, fsdp)
 	}
 	return a
 }
 
-// offload offers optimizer states in host memory, and under ZeRO-3 weights too, which DeepSpeed has built in.
+// offload offers optimizer states in host memory, and under ZeRO-3 weights too, which DeepSpeed has built in; under FSDP both go together.
+// FSDP1 loses gradients of earlier micro-batches when weights are on the host (torch.distributed.fsdp, CPUOffload), so that it is offered
+// there for one micro-batch a step.
 func (s *search) offload() axis {
 	j := s.today
+	if j.sharding == plan.FSDP2 && j.shard > 1 || j.sharding == plan.FSDP1 && j.shard > 1 && j.steps() == 1 {
+		if j.offloadParam != plan.NoOffload || j.quantization != plan.NoQuantization {
+			return axis{}
+		}
+		return one(func(c *job) { c.offloadOptimizer, c.offloadParam = plan.CPU, plan.CPU }, Change{"offload.optimizer", string(plan.NoOffload), string(plan.CPU)},
+			Change{"offload.param", string(plan.NoOffload), string(plan.CPU)})
+	}
 	if !j.sharding.ZeRO() || j.precision == plan.DeepSpeedBF16Optimizer {
 		return axis{}
 	}

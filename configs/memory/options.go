@@ -42,7 +42,10 @@ const (
 // states in 8 bits, weights in 16. An option holds no change that it can do without. It is empty where the plan fits as it is, or
 // cannot be estimated; where nothing fits, the option is the one with the lowest peak. The device given counts, not the one that the
 // plan names.
-func Options(p *plan.Plan, device *catalog.DeviceSpec) []Option {
+func Options(p *plan.Plan, device *catalog.DeviceSpec) []Option { return OptionsOf(p, device, nil) }
+
+// OptionsOf is Options among the changes that can be made; nil: all can.
+func OptionsOf(p *plan.Plan, device *catalog.DeviceSpec, can func(Change) bool) []Option {
 	today, _, err := newJob(p)
 	if err != nil || today == nil || device == nil {
 		return nil
@@ -52,7 +55,7 @@ func Options(p *plan.Plan, device *catalog.DeviceSpec) []Option {
 		return nil
 	}
 	s := search{today: today, plan: p, device: device, perToken: today.secondsPerToken()}
-	found := s.run(s.axes())
+	found := s.run(possible(s.axes(), can))
 	fitting := slices.DeleteFunc(slices.Clone(found), func(c candidate) bool { return !c.fits })
 	if len(fitting) == 0 {
 		slices.SortStableFunc(found, func(a, b candidate) int { return cmp.Compare(a.peak, b.peak) })
@@ -66,8 +69,12 @@ func Options(p *plan.Plan, device *catalog.DeviceSpec) []Option {
 const fullEnough = 0.60
 
 // Faster searches for changes that use the room of a device that a plan leaves empty: larger micro-batches with less accumulation,
-// less recomputation, states on the device instead of the host. It is empty where the device is full enough, or nothing is faster.
-func Faster(p *plan.Plan, device *catalog.DeviceSpec) []Option {
+// less recomputation, a lower sharding stage, states on the device instead of the host. It is empty where the device is full enough, or
+// nothing is faster.
+func Faster(p *plan.Plan, device *catalog.DeviceSpec) []Option { return FasterOf(p, device, nil) }
+
+// FasterOf is Faster among the changes that can be made; nil: all can.
+func FasterOf(p *plan.Plan, device *catalog.DeviceSpec, can func(Change) bool) []Option {
 	today, _, err := newJob(p)
 	if err != nil || today == nil || device == nil {
 		return nil
@@ -78,7 +85,7 @@ func Faster(p *plan.Plan, device *catalog.DeviceSpec) []Option {
 		return nil
 	}
 	s := search{today: today, plan: p, device: device, perToken: today.secondsPerToken(), up: true}
-	found := s.run([]axis{s.lessCheckpointing(), s.lessOffload()})
+	found := s.run(possible([]axis{s.lessCheckpointing(), s.lessOffload(), s.lessSharding()}, can))
 	found = slices.DeleteFunc(found, func(c candidate) bool { return !c.fits || c.tight || c.throughput < 1.005 })
 	slices.SortStableFunc(found, cheaper)
 	return s.options(minimal(found, maxFaster))

@@ -178,6 +178,10 @@ func (s *search) micros(j *job, into []float64) int {
 	sequences := int64(j.micro * j.steps())
 	micro := int64(j.micro)
 	n := 0
+	if j.sharding == plan.FSDP1 && j.offloadParam != plan.NoOffload {
+		into[0] = float64(sequences) // no accumulation
+		return 1
+	}
 	if s.up {
 		for m := min(sequences, maxMicro); m >= micro && n < len(into); m-- {
 			if sequences%m == 0 {

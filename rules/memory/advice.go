@@ -20,9 +20,9 @@ func (n *need) advise(d *lint.Diagnostic, run *workspace.Run, device *catalog.De
 		d.Help("shard over more ranks, or offload the optimizer states")
 		return
 	}
-	options, tried := memory.Options(&run.Plan, device), []string(nil)
+	options, tried := memory.OptionsOf(&run.Plan, device, run.CanMake), []string(nil)
 	if len(options) == 0 {
-		if options, tried = memory.Options(n.plan, device), n.tried(); len(options) == 0 {
+		if options, tried = memory.OptionsOf(n.plan, device, run.CanMake), n.tried(); len(options) == 0 {
 			return
 		}
 	}
@@ -59,7 +59,7 @@ func changesText(run *workspace.Run, o *memory.Option) string {
 		name, to := change.Name, change.To
 		if setting, ok := settingOf(run, change); ok {
 			name = setting.Name()
-			if said := setting.Part.Dialect.Says(change.Name, change.To); len(said) == 1 {
+			if said := run.Says(setting.Part, change.Name, change.To); len(said) == 1 {
 				to = said[0].Text
 			}
 			all = append(all, fmt.Sprintf("%s %s -> %s", name, setting.Item.Value.Raw, to))
@@ -77,12 +77,9 @@ func changesText(run *workspace.Run, o *memory.Option) string {
 // saidBy is a value that is not written, in the words of the first part that has a key for it.
 func saidBy(run *workspace.Run, change memory.Change) string {
 	for _, part := range run.Parts {
-		if part.Dialect == nil {
-			continue
-		}
 		var all []string
-		for _, said := range part.Dialect.Says(change.Name, change.To) {
-			all = append(all, part.Key(said.Key)+" "+said.Text)
+		for _, said := range run.Says(part, change.Name, change.To) {
+			all = append(all, said.Key+" "+said.Text)
 		}
 		if len(all) > 0 {
 			return strings.Join(all, " and ")
@@ -125,8 +122,8 @@ func oneEdit(run *workspace.Run, o *memory.Option) (lint.Edit, bool) {
 		if found || !ok {
 			return lint.Edit{}, false
 		}
-		said := setting.Part.Dialect.Says(change.Name, change.To)
-		before := setting.Part.Dialect.Says(change.Name, change.From)
+		said := run.Says(setting.Part, change.Name, change.To)
+		before := run.Says(setting.Part, change.Name, change.From)
 		value := setting.Item.Value
 		if len(said) != 1 || len(before) != 1 || value.Style != configs.Plain || value.Raw != before[0].Text {
 			return lint.Edit{}, false
