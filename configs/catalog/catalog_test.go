@@ -27,7 +27,7 @@ func TestParameterCounts(t *testing.T) {
 			independent++
 		}
 	}
-	if len(Models()) != 117 || independent != 114 {
+	if len(Models()) != 120 || independent != 117 {
 		t.Errorf("%d models, %d counts independent of the formula", len(Models()), independent)
 	}
 }
