@@ -49,7 +49,7 @@ func (s *Snapshot) holding(folder, word string) []string {
 }
 
 // searchWord reads the files as the FS holds them.
-func (s *Snapshot) searchWord(folder string, word []byte) []string {
+func (s *Snapshot) searchWord(from string, word []byte) []string {
 	files := []string{}
 	count := 0
 	var walk func(folder string, depth int)
@@ -57,7 +57,7 @@ func (s *Snapshot) searchWord(folder string, word []byte) []string {
 		for _, name := range s.store.list(s.fs, folder) {
 			full := path.Join(folder, name)
 			switch {
-			case strings.HasPrefix(name, "."), depth > wholeCheckout, count > maxProject:
+			case strings.HasPrefix(name, "."), depth > below(from, wholeCheckout), count > maxProject:
 			case strings.HasSuffix(name, "/"):
 				walk(full, depth+1)
 			case strings.HasSuffix(name, ".py"):
@@ -68,7 +68,7 @@ func (s *Snapshot) searchWord(folder string, word []byte) []string {
 			}
 		}
 	}
-	walk(folder, 0)
+	walk(from, 0)
 	sort.Strings(files)
 	return files
 }

@@ -324,11 +324,20 @@ func (st *store) indexOf(s *Snapshot, root string) []*nameIndex {
 	return index.parts
 }
 
+// below is how many levels under a folder are looked into: none under the root of a disk, whose folders are no project.
+func below(folder string, deepest int) int {
+	if folder == "/" || len(folder) == 3 && folder[1:] == ":/" {
+		return 0
+	}
+	return deepest
+}
+
 // fewFiles is how many files are not worth a second goroutine.
 const fewFiles = 64
 
 func (ix *indices) fill(s *Snapshot, root string) {
 	root, deepest := rootDepth(root)
+	deepest = below(root, deepest)
 	var files []string
 	var walk func(folder string, depth int)
 	walk = func(folder string, depth int) {

@@ -141,7 +141,7 @@ func indexNames(s *Snapshot, in area) map[string][]string {
 	var walk func(folder string, depth int)
 	walk = func(folder string, depth int) {
 		entries, err := s.fs.ReadDir(folder)
-		if err != nil || depth > in.depth {
+		if err != nil || depth > below(in.folder, in.depth) {
 			return
 		}
 		for _, entry := range entries {
