@@ -10,6 +10,7 @@ import (
 type factFlags struct {
 	world, seqLength          int64
 	device, model, warmupUnit string
+	deviceMemory              string
 	changed                   func(flag string) bool // whether the command line gives it; nil: it gives none
 }
 
@@ -17,6 +18,7 @@ func (f *factFlags) add(flags *pflag.FlagSet) {
 	f.changed = flags.Changed
 	flags.Int64Var(&f.world, "world-size", 0, "number of ranks of the run")
 	flags.StringVar(&f.device, "device", "", "accelerator, by name (h100-80g) or size (56GB)")
+	flags.StringVar(&f.deviceMemory, "device-memory", "", "memory of an accelerator that the catalogue does not know (56GB)")
 	flags.StringVar(&f.model, "model", "", "model, by name (llama-3-8b)")
 	flags.Int64Var(&f.seqLength, "seq-len", 0, "tokens of one sequence")
 	flags.StringVar(&f.warmupUnit, "warmup-unit", "", "what warmup_steps counts where the files do not say: optimizer or micro")
@@ -24,12 +26,22 @@ func (f *factFlags) add(flags *pflag.FlagSet) {
 
 // plan holds the facts given.
 func (f *factFlags) plan() (p plan.Plan, err error) {
+	device := f.device
+	if f.deviceMemory != "" {
+		if device != "" {
+			return p, usagef("--device and --device-memory say the same; give one")
+		}
+		if f.deviceMemory[0] < '0' || f.deviceMemory[0] > '9' {
+			return p, usagef("--device-memory: %q is no size, such as 56GB", f.deviceMemory)
+		}
+		device = f.deviceMemory
+	}
 	for _, fact := range []struct {
 		name  string
 		given bool
 		value any
 	}{
-		{"world-size", f.gave("world-size"), f.world}, {"device", f.device != "", f.device}, {"model", f.model != "", f.model},
+		{"world-size", f.gave("world-size"), f.world}, {"device", device != "", device}, {"model", f.model != "", f.model},
 		{"seq-len", f.gave("seq-len"), f.seqLength}, {"warmup-unit", f.warmupUnit != "", f.warmupUnit},
 	} {
 		if fact.given {
