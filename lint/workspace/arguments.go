@@ -46,13 +46,13 @@ func (v *View) parsedArgument(args *pyscan.Result, name string, at pyscan.Origin
 	}
 	setting := &pyscan.Setting{Origin: at, Name: name}
 	for _, site := range v.callsOf(parser, "add_argument") {
-		if !declares(site.call, name) {
+		if !declares(site.Call, name) {
 			continue
 		}
-		setting.Origin = pyscan.From(parser, site.call)
-		if e := Argument(site.call, "default", -1); e != nil {
-			setting.Default = v.Eval(site.scope, nil, e)
-		} else if e := Argument(site.call, "action", -1); e != nil {
+		setting.Origin = pyscan.From(parser, site.Call)
+		if e := Argument(site.Call, "default", -1); e != nil {
+			setting.Default = v.Eval(site.Scope, nil, e)
+		} else if e := Argument(site.Call, "action", -1); e != nil {
 			if c, ok := e.(*syntax.Constant); ok && (c.Text == "store_true" || c.Text == "store_false") {
 				setting.Default = &pyscan.Const{Origin: setting.Origin, V: boolean(c.Text == "store_false")}
 			}

@@ -511,7 +511,7 @@ func (v *View) enabledOn(model pyscan.Value) []*Checkpoint {
 		return false
 	}
 	for _, site := range v.callsOf(m, "gradient_checkpointing_disable") {
-		if on(site.scope, site.call) {
+		if on(site.Scope, site.Call) {
 			return nil
 		}
 	}

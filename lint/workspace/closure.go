@@ -303,20 +303,5 @@ func (v *View) KnowsTransfer(name string) bool {
 	return len(v.around(name, importKeyword+"transfer_to_npu")) > 0
 }
 
-// CallSite is a call in the project, with the scope it stands in.
-type CallSite struct {
-	Scope *pyscan.Scope
-	Call  *syntax.Call
-}
-
-// CallSites are the calls of a function that Callers finds.
-func (v *View) CallSites(function *pyscan.Scope) []CallSite {
-	var sites []CallSite
-	for _, site := range v.Callers(function) {
-		sites = append(sites, CallSite{site.scope, site.call})
-	}
-	return sites
-}
-
 // FilesOf are the files of the project that an imported name makes run.
 func (v *View) FilesOf(m *pyscan.Module, i *pyscan.Import) []string { return v.importedFiles(m, i) }

@@ -33,7 +33,7 @@ type evaluator struct {
 	checkpoints map[*pyscan.Module][]*Checkpoint
 	through     map[*pyscan.Scope]*passing
 	lineages    map[instanceKey][]*pyscan.Class
-	callers     map[*pyscan.Scope][]callSite
+	callers     map[*pyscan.Scope][]pyscan.Call
 	roots       map[*pyscan.Module]string
 	distances   map[distanceKey]distances
 	far         map[distanceKey]map[string]bool // the names whose distances were asked for

@@ -8,12 +8,6 @@ import (
 	"github.com/trainvet/trainvet/pyscan/syntax"
 )
 
-// callSite is a call found in a module, with the scope it stands in.
-type callSite struct {
-	scope *pyscan.Scope
-	call  *syntax.Call
-}
-
 // Limits of the search for what a parameter may be: a name that is called in many places says nothing, and what callers
 // pass is followed through a few calls only.
 const (
@@ -97,13 +91,13 @@ func vague(value pyscan.Value) bool {
 }
 
 // argumentFor is what a call passes for a parameter; given is false when it leaves the default.
-func (v *View) argumentFor(site callSite, param *pyscan.ParamValue) (value pyscan.Value, given bool) {
-	for _, callee := range Alternatives(v.Eval(site.scope, nil, site.call.Func)) {
+func (v *View) argumentFor(site pyscan.Call, param *pyscan.ParamValue) (value pyscan.Value, given bool) {
+	for _, callee := range Alternatives(v.Eval(site.Scope, nil, site.Call.Func)) {
 		f := v.calledFunc(callee)
 		if f == nil || f.Scope != param.Scope {
 			continue
 		}
-		frame := v.Enter(f, site.call, site.scope, nil)
+		frame := v.Enter(f, site.Call, site.Scope, nil)
 		if frame == nil {
 			break
 		}
@@ -145,19 +139,19 @@ func (v *View) Called(callee pyscan.Value) *pyscan.Func { return v.calledFunc(ca
 
 // Callers are the calls in the project that reach a function, as far as they can be resolved by name: in its own file, and
 // in files that call something of that name.
-func (v *View) Callers(function *pyscan.Scope) []callSite {
+func (v *View) Callers(function *pyscan.Scope) []pyscan.Call {
 	if list, known := v.eval.callers[function]; known {
 		return list
 	}
 	if v.eval.callers == nil {
-		v.eval.callers = map[*pyscan.Scope][]callSite{}
+		v.eval.callers = map[*pyscan.Scope][]pyscan.Call{}
 	}
 	v.eval.callers[function] = nil // a question about itself on the way finds none
 	name := function.Name
 	if name == "__init__" && function.EnclosingClass() != nil {
 		name = function.EnclosingClass().Name
 	}
-	var list []callSite
+	var list []pyscan.Call
 	own := function.Module.File.Path
 	if name != "forward" && name != "__call__" && name != "<lambda>" {
 		files := []string{own}
@@ -173,7 +167,7 @@ func (v *View) Callers(function *pyscan.Scope) []callSite {
 				continue
 			}
 			for _, site := range v.callsOf(m, name) {
-				for _, callee := range Alternatives(v.Eval(site.scope, nil, site.call.Func)) {
+				for _, callee := range Alternatives(v.Eval(site.Scope, nil, site.Call.Func)) {
 					if f := v.calledFunc(callee); f != nil && f.Scope == function {
 						list = append(list, site)
 						break
@@ -193,17 +187,17 @@ func (v *View) Callers(function *pyscan.Scope) []callSite {
 func (v *View) HasCallers(function *pyscan.Scope) bool { return len(v.Callers(function)) > 0 }
 
 // callsOf are the calls in a module whose callee ends in a name.
-func (v *View) callsOf(m *pyscan.Module, name string) []callSite {
-	var list []callSite
+func (v *View) callsOf(m *pyscan.Module, name string) []pyscan.Call {
+	var list []pyscan.Call
 	for _, call := range m.Calls {
 		switch f := call.Func.(type) {
 		case *syntax.Name:
 			if f.ID == name {
-				list = append(list, callSite{call.Scope, call.Call})
+				list = append(list, call)
 			}
 		case *syntax.Attribute:
 			if f.Attr == name {
-				list = append(list, callSite{call.Scope, call.Call})
+				list = append(list, call)
 			}
 		}
 	}

@@ -2,9 +2,7 @@ package workspace
 
 import (
 	"bytes"
-	"path"
 	"sort"
-	"strings"
 	"sync"
 
 	"github.com/trainvet/trainvet/lint/source"
@@ -20,9 +18,6 @@ func (v *View) Holding(folder, word string) []string {
 func (s *Snapshot) holding(folder, word string) []string {
 	name := "holding " + folder + "\x00" + word
 	s.store.mu.Lock()
-	if s.store.naming == nil {
-		s.store.naming = map[string]func() map[string][]string{}
-	}
 	search := s.store.naming[name]
 	if search == nil {
 		search = sync.OnceValue(func() map[string][]string { return map[string][]string{"": s.searchWord(folder, []byte(word))} })
@@ -49,26 +44,12 @@ func (s *Snapshot) holding(folder, word string) []string {
 }
 
 // searchWord reads the files as the FS holds them.
-func (s *Snapshot) searchWord(from string, word []byte) []string {
+func (s *Snapshot) searchWord(folder string, word []byte) []string {
 	files := []string{}
-	count := 0
-	var walk func(folder string, depth int)
-	walk = func(folder string, depth int) {
-		for _, name := range s.store.list(s.fs, folder) {
-			full := path.Join(folder, name)
-			switch {
-			case strings.HasPrefix(name, "."), depth > below(from, wholeCheckout), count > maxProject:
-			case strings.HasSuffix(name, "/"):
-				walk(full, depth+1)
-			case strings.HasSuffix(name, ".py"):
-				count++
-				if file, err := s.store.file(s.fs, full); err == nil && bytes.Contains(file.Text, word) {
-					files = append(files, full)
-				}
-			}
+	for _, name := range s.pythonFiles(folder, wholeCheckout) {
+		if file, err := s.store.file(s.fs, name); err == nil && bytes.Contains(file.Text, word) {
+			files = append(files, name)
 		}
 	}
-	walk(from, 0)
-	sort.Strings(files)
 	return files
 }

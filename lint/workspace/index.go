@@ -311,9 +311,6 @@ type indices struct {
 // indexOf are the indices of a root.
 func (st *store) indexOf(s *Snapshot, root string) []*nameIndex {
 	st.mu.Lock()
-	if st.indices == nil {
-		st.indices = map[string]*indices{}
-	}
 	index := st.indices[root]
 	if index == nil {
 		index = &indices{}
@@ -332,11 +329,9 @@ func below(folder string, deepest int) int {
 	return deepest
 }
 
-// fewFiles is how many files are not worth a second goroutine.
-const fewFiles = 64
-
-func (ix *indices) fill(s *Snapshot, root string) {
-	root, deepest := rootDepth(root)
+// pythonFiles are the Python files in a folder and so many levels below it, as the FS holds them, sorted: one more than maxProject at
+// most. Hidden folders are left out.
+func (s *Snapshot) pythonFiles(root string, deepest int) []string {
 	deepest = below(root, deepest)
 	var files []string
 	var walk func(folder string, depth int)
@@ -354,6 +349,14 @@ func (ix *indices) fill(s *Snapshot, root string) {
 	}
 	walk(root, 0)
 	sort.Strings(files)
+	return files
+}
+
+// fewFiles is how many files are not worth a second goroutine.
+const fewFiles = 64
+
+func (ix *indices) fill(s *Snapshot, root string) {
+	files := s.pythonFiles(rootDepth(root))
 	var readers sync.WaitGroup
 	for run := range slices.Chunk(files, max(fewFiles, (len(files)+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0))) {
 		part := &nameIndex{names: map[string]int32{}, files: run}

@@ -102,11 +102,11 @@ func (v *View) starters(m *pyscan.Module, scope *pyscan.Scope) []string {
 			break
 		}
 		for _, site := range callers {
-			if file := site.scope.Module.File.Path; !slices.Contains(files, file) && len(files) < maxCallerFiles {
+			if file := site.Scope.Module.File.Path; !slices.Contains(files, file) && len(files) < maxCallerFiles {
 				files = append(files, file)
 			}
 		}
-		s = callers[0].scope
+		s = callers[0].Scope
 	}
 	return files
 }

@@ -225,6 +225,28 @@ func Around(scope *pyscan.Scope, node syntax.Node) []syntax.Stmt {
 	}
 }
 
+// NamesAny reports whether an expression, as written, holds a name, attribute or text of which one of the words, in lower case, is part.
+func NamesAny(e syntax.Node, words ...string) bool {
+	found := false
+	syntax.Inspect(e, func(n syntax.Node) bool {
+		text := ""
+		switch n := n.(type) {
+		case *syntax.Name:
+			text = n.ID
+		case *syntax.Attribute:
+			text = n.Attr
+		case *syntax.Constant:
+			text = n.Text
+		}
+		text = strings.ToLower(text)
+		for _, word := range words {
+			found = found || strings.Contains(text, word)
+		}
+		return !found
+	})
+	return found
+}
+
 // Within reports whether a node lies in a block of statements.
 func Within(block []syntax.Stmt, node syntax.Node) bool {
 	return len(block) > 0 && block[0].Span().Start <= node.Span().Start && node.Span().End <= block[len(block)-1].Span().End

@@ -93,9 +93,6 @@ func areaOf(key string) area {
 // namers says for an area, by its key, which files hold the base names of which settings files.
 func (st *store) namers(s *Snapshot, key string) map[string][]string {
 	st.mu.Lock()
-	if st.naming == nil {
-		st.naming = map[string]func() map[string][]string{}
-	}
 	index := st.naming[key]
 	if index == nil {
 		index = sync.OnceValue(func() map[string][]string { return indexNames(s, areaOf(key)) })

@@ -198,11 +198,11 @@ func (v *View) passedType(scope *pyscan.Scope, index int, left int) (dtype strin
 		position--
 	}
 	for i, site := range callers {
-		e := Argument(site.call, scope.Params[index].Name, position)
+		e := Argument(site.Call, scope.Params[index].Name, position)
 		if e == nil {
 			return "", source.Place{}
 		}
-		name, where := v.parameterType(site.scope, nil, e, left-1)
+		name, where := v.parameterType(site.Scope, nil, e, left-1)
 		if name == "" || i > 0 && name != dtype {
 			return "", source.Place{}
 		}

@@ -229,7 +229,8 @@ const TreeBudget = 8 << 20
 
 func newStore() *store {
 	return &store{files: map[string]*fileEntry{}, kinds: map[string]EntryKind{}, lists: map[string][]string{},
-		parsed: map[*source.File]*parsed{}, traits: map[*source.File]*traits{}, words: &wordSets{}, maximum: TreeBudget}
+		parsed: map[*source.File]*parsed{}, traits: map[*source.File]*traits{}, indices: map[string]*indices{},
+		naming: map[string]func() map[string][]string{}, words: &wordSets{}, maximum: TreeBudget}
 }
 
 func (st *store) without(names []string) *store {

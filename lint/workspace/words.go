@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"bytes"
-	"path"
 	"strings"
 
 	"github.com/trainvet/trainvet/lint/source"
@@ -22,28 +21,19 @@ func (s *Snapshot) spells(root, word string) bool {
 			return true
 		}
 	}
-	count, found := 0, false
-	var walk func(folder string, depth int)
-	walk = func(folder string, depth int) {
-		for _, name := range s.store.list(s.fs, folder) {
-			full := path.Join(folder, name)
-			switch {
-			case found || strings.HasPrefix(name, ".") || depth > wholeCheckout:
-			case strings.HasSuffix(name, "/"):
-				walk(full, depth+1)
-			case strings.HasSuffix(name, ".py") && s.overlay[full] == nil:
-				if count++; count > maxProject {
-					found = true
-					return
-				}
-				if file, err := s.store.file(s.fs, full); err == nil && file.Kind == source.Python {
-					found = holdsWord(file.Text, word)
-				}
-			}
+	files := s.pythonFiles(root, wholeCheckout)
+	if len(files) > maxProject {
+		return true
+	}
+	for _, name := range files {
+		if s.overlay[name] != nil {
+			continue
+		}
+		if file, err := s.store.file(s.fs, name); err == nil && file.Kind == source.Python && holdsWord(file.Text, word) {
+			return true
 		}
 	}
-	walk(root, 0)
-	return found
+	return false
 }
 
 // holdsWord reports whether a text holds a word in either spelling: micro_batch_size, micro-batch-size. It may be a part of a

@@ -99,19 +99,15 @@ func find(m *pyscan.Module, link Linker, all bool) []*Loop {
 	return loops
 }
 
-func matters(l *Loop) bool {
-	found := false
-	l.all(func(e *Event, _ *Loop) bool {
-		found = e.Kind != Other
-		return !found
-	})
-	return found
-}
+func matters(l *Loop) bool { return holdsEvent(l, func(kind Kind) bool { return kind != Other }) }
 
-func trained(l *Loop) bool {
+func trained(l *Loop) bool { return holdsEvent(l, func(kind Kind) bool { return kind == Backward }) }
+
+// holdsEvent reports whether an event of the loop or of one inside it is of a kind that is wanted.
+func holdsEvent(l *Loop, wanted func(Kind) bool) bool {
 	found := false
 	l.all(func(e *Event, _ *Loop) bool {
-		found = e.Kind == Backward
+		found = wanted(e.Kind)
 		return !found
 	})
 	return found

@@ -44,7 +44,7 @@ func checkLoader(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, ca
 	if len(call.Args) > 3 || prepared(pass, module) {
 		return
 	}
-	if dataset := workspace.Argument(call, "dataset", 0); dataset == nil || mentions(dataset, "rank", "shard", "local") {
+	if dataset := workspace.Argument(call, "dataset", 0); dataset == nil || workspace.NamesAny(dataset, "rank", "shard", "local") {
 		return
 	}
 	for _, use := range uses(pass, module) {

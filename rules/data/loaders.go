@@ -1,8 +1,6 @@
 package data
 
 import (
-	"strings"
-
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/workspace"
 	"github.com/trainvet/trainvet/pyscan"
@@ -121,26 +119,4 @@ func prepared(pass *lint.Pass, module *pyscan.Module) bool {
 		}
 	}
 	return false
-}
-
-// mentions reports whether an expression, as written, holds a name or attribute of which a word is part.
-func mentions(e syntax.Node, words ...string) bool {
-	found := false
-	syntax.Inspect(e, func(n syntax.Node) bool {
-		text := ""
-		switch n := n.(type) {
-		case *syntax.Name:
-			text = n.ID
-		case *syntax.Attribute:
-			text = n.Attr
-		case *syntax.Constant:
-			text = n.Text
-		}
-		text = strings.ToLower(text)
-		for _, word := range words {
-			found = found || strings.Contains(text, word)
-		}
-		return !found
-	})
-	return found
 }

@@ -103,7 +103,7 @@ func attribute(scope *pyscan.Scope, e *syntax.Attribute) (value syntax.Expr, in 
 
 func environRank(e syntax.Expr) bool {
 	found := false
-	if !mentions(e, "environ", "getenv") {
+	if !workspace.NamesAny(e, "environ", "getenv") {
 		return false
 	}
 	syntax.Inspect(e, func(n syntax.Node) bool {

@@ -109,7 +109,7 @@ func fedBy(pass *lint.Pass, loader *pyscan.Instance, sampler *syntax.Call) bool 
 
 func calledInLoop(pass *lint.Pass, function *pyscan.Scope) bool {
 	found := false
-	for _, site := range pass.CallSites(function) {
+	for _, site := range pass.Callers(function) {
 		for _, stmt := range workspace.Around(site.Scope, site.Call) {
 			switch stmt.(type) {
 			case *syntax.For, *syntax.While:

@@ -166,26 +166,10 @@ func about(pass *lint.Pass, test syntax.Expr) when {
 	if test == nil {
 		return sometime
 	}
-	found := sometime
-	syntax.Inspect(test, func(n syntax.Node) bool {
-		text := ""
-		switch n := n.(type) {
-		case *syntax.Name:
-			text = n.ID
-		case *syntax.Attribute:
-			text = n.Attr
-		case *syntax.Constant:
-			text = n.Text
-		}
-		text = strings.ToLower(text)
-		for _, word := range deviceWords {
-			if strings.Contains(text, word) {
-				found = byDevice
-			}
-		}
-		return found != byDevice
-	})
-	return found
+	if workspace.NamesAny(test, deviceWords...) {
+		return byDevice
+	}
+	return sometime
 }
 
 func mainTest(stmt *syntax.If) bool {

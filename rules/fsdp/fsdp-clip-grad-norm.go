@@ -22,8 +22,8 @@ var FsdpClipGradNorm = &lint.Rule{
 	Fix:      lint.SometimesFix,
 	Mentions: []string{"clip_grad_norm"},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
-		for _, call := range calls(module) {
-			scope := pyscan.ScopeAt(module, call)
+		for _, site := range module.Calls {
+			call, scope := site.Call, site.Scope
 			switch pass.Library(scope, nil, call.Func) {
 			case "torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_norm":
 				checkClip(pass, module, scope, call)

@@ -26,8 +26,8 @@ var FsdpNoAutoWrap = &lint.Rule{
 	Mentions: []string{"FullyShardedDataParallel", "FSDP(", "fsdp_auto_wrap_policy", "FSDP"},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
 		var found []*syntax.Call
-		for _, call := range calls(module) {
-			scope := pyscan.ScopeAt(module, call)
+		for _, site := range module.Calls {
+			call, scope := site.Call, site.Scope
 			switch name := pass.Library(scope, nil, call.Func); {
 			case name == fsdp1:
 				found = append(found, call)

@@ -26,8 +26,8 @@ var FsdpOffloadAccumulation = &lint.Rule{
 	Severity: lint.Error,
 	Mentions: []string{"cpu_offload", "fsdp_offload_params"},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
-		for _, call := range calls(module) {
-			scope := pyscan.ScopeAt(module, call)
+		for _, site := range module.Calls {
+			call, scope := site.Call, site.Scope
 			if pass.Library(scope, nil, call.Func) != fsdp1 {
 				continue
 			}

@@ -25,11 +25,11 @@ var FsdpOptimizerBeforeWrap = &lint.Rule{
 	Severity: lint.Error,
 	Mentions: []string{"FSDP", "FullyShardedDataParallel", "fully_shard", "prepare("}, // the optimizer may be made in another file
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
-		for _, call := range calls(module) {
+		for _, site := range module.Calls {
+			call, scope := site.Call, site.Scope
 			if len(call.Args) == 0 {
 				continue
 			}
-			scope := pyscan.ScopeAt(module, call)
 			if owner, _ := parametersOf(scope, call.Args[0]); owner == nil && !pass.Near(module, parameters, call.Func) {
 				continue
 			}
@@ -128,12 +128,12 @@ func preparedApart(pass *lint.Pass, module *pyscan.Module) {
 		owner     pyscan.Value
 	}
 	apart := map[*pyscan.Scope][]prepared{}
-	for _, call := range calls(module) {
+	for _, site := range module.Calls {
+		call, scope := site.Call, site.Scope
 		attr, ok := call.Func.(*syntax.Attribute)
 		if !ok || attr.Attr != "prepare" || len(call.Args) == 0 {
 			continue
 		}
-		scope := pyscan.ScopeAt(module, call)
 		one := prepared{call: call}
 		value := pass.Eval(scope, nil, call)
 		if wrapped, ok := value.(*pyscan.Wrapped); ok {

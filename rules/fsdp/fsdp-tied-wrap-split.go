@@ -21,8 +21,8 @@ var FsdpTiedWrapSplit = &lint.Rule{
 	Severity: lint.Error,
 	Mentions: []string{"auto_wrap_policy", "ModuleWrapPolicy"},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
-		for _, call := range calls(module) {
-			scope := pyscan.ScopeAt(module, call)
+		for _, site := range module.Calls {
+			call, scope := site.Call, site.Scope
 			if pass.Library(scope, nil, call.Func) != fsdp1 || len(call.Args) == 0 {
 				continue
 			}

@@ -39,7 +39,7 @@ var frameworkClasses = []string{"pytorch_lightning.LightningModule", "pytorch_li
 
 func checkEvaluation(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope) {
 	mode := evalCall(scope)
-	if mode == nil && !evaluationName(scope.Name) || holdsBackward(scope) || strings.HasPrefix(scope.Name, "test_") && len(pass.CallSites(scope)) == 0 {
+	if mode == nil && !evaluationName(scope.Name) || holdsBackward(scope) || strings.HasPrefix(scope.Name, "test_") && len(pass.Callers(scope)) == 0 {
 		return
 	}
 	if class := scope.EnclosingClass(); class != nil {
@@ -56,7 +56,7 @@ func checkEvaluation(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope
 	case pyscan.No:
 		return
 	case pyscan.Maybe:
-		if bytesOf(module, "set_grad_enabled") || len(pass.CallSites(scope)) > 0 {
+		if bytesOf(module, "set_grad_enabled") || len(pass.Callers(scope)) > 0 {
 			return
 		}
 		report(pass, module, scope, call).As(lint.Info) // nobody is seen to call it

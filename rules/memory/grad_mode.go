@@ -25,7 +25,7 @@ func gradients(pass *lint.Pass, scope *pyscan.Scope, node syntax.Node, depth int
 	if depth < callerDepth && runsBackward(function) {
 		return pyscan.Yes // it could not compute gradients otherwise
 	}
-	sites := pass.CallSites(function)
+	sites := pass.Callers(function)
 	if len(sites) == 0 || depth == 0 {
 		return pyscan.Maybe
 	}

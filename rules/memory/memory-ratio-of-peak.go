@@ -130,7 +130,7 @@ func refers(n syntax.Node, path string) bool {
 }
 
 func resultCompared(pass *lint.Pass, scope *pyscan.Scope, depth int) bool {
-	for _, site := range pass.CallSites(scope) {
+	for _, site := range pass.Callers(scope) {
 		if compared(pass, site.Scope.Module, site.Scope, site.Call, depth-1) {
 			return true
 		}

@@ -40,11 +40,11 @@ var DeepspeedManualPrecision = &lint.Rule{
 		}
 	},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
-		for _, call := range calls(module) {
+		for _, site := range module.Calls {
+			call, scope := site.Call, site.Scope
 			if !pass.Near(module, initialize, call.Func) {
 				continue
 			}
-			scope := pyscan.ScopeAt(module, call)
 			if pass.Library(scope, nil, call.Func) == "deepspeed.initialize" {
 				castBefore(pass, module, scope, call)
 			}

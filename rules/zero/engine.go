@@ -6,7 +6,6 @@ import (
 	"github.com/trainvet/trainvet/lint/workspace"
 	"github.com/trainvet/trainvet/pyscan"
 	"github.com/trainvet/trainvet/pyscan/loop"
-	"github.com/trainvet/trainvet/pyscan/syntax"
 )
 
 // engineOf is the DeepSpeed engine that a value certainly is.
@@ -54,15 +53,6 @@ func stageAt(d *lint.Diagnostic, part *workspace.Part) *lint.Diagnostic {
 		}
 	}
 	return d
-}
-
-// calls lists the calls of a module.
-func calls(module *pyscan.Module) []*syntax.Call {
-	var list []*syntax.Call
-	for _, call := range module.Calls {
-		list = append(list, call.Call)
-	}
-	return list
 }
 
 // sameObject reports whether two values are one object: made by one call, or one parameter.

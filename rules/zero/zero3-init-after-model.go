@@ -32,8 +32,8 @@ var Zero3InitAfterModel = &lint.Rule{
 				}
 			}
 		}
-		for _, call := range calls(module) {
-			scope := pyscan.ScopeAt(module, call)
+		for _, site := range module.Calls {
+			call, scope := site.Call, site.Scope
 			if last := pyscan.LastName(call.Func); !pass.Near(module, loaders, call.Func) && !strings.HasSuffix(last, "TrainingArguments") && !strings.HasSuffix(last, "Config") {
 				continue
 			}
