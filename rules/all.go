@@ -94,6 +94,8 @@ func All() []*lint.Rule {
 		device.DtypeUnsupportedByDevice,
 		device.HcclEnvUnknown,
 		device.HcclEnvValue,
+		device.NcclEnvUnknown,
+		device.NcclEnvValue,
 		device.NpuCudaApiMix,
 		device.NpuNcclBackend,
 		device.OnnxExportInTrainMode,

@@ -55,15 +55,15 @@ func Discover(names []string, settings *Resolver) ([]Target, []Problem) {
 	return withoutIdle(walk.withoutLinks()), walk.problems
 }
 
-// withoutIdle are the targets without the files about packages that a walk met, where nothing else could train.
+// withoutIdle are the targets without the lists of packages that a walk met, where nothing else could train. An image stays: it
+// sets variables and starts programs itself.
 func withoutIdle(targets []Target) []Target {
 	idle := func(t Target) bool {
-		kind := source.KindOf(t.Path, nil)
-		return !t.Named && (kind == source.Requirements || kind == source.Dockerfile)
+		return !t.Named && source.KindOf(t.Path, nil) == source.Requirements
 	}
 	trains := func(t Target) bool {
 		kind := source.KindOf(t.Path, nil)
-		return t.Named || kind == source.Python || kind == source.Notebook
+		return t.Named || kind == source.Python || kind == source.Notebook || kind == source.Dockerfile
 	}
 	if !slices.ContainsFunc(targets, idle) || slices.ContainsFunc(targets, trains) {
 		return targets

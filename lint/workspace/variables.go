@@ -33,13 +33,12 @@ func (v *View) Variables(name string) []Variable {
 	}
 	var list []Variable
 	if script := v.Script(name); script != nil {
-		list = treeVariables(list, script.Env.Root)
+		list = setVariables(list, script.Env)
 		for _, command := range script.Commands {
 			for c := command; c != nil; c = c.Outer {
-				for _, tree := range []*configs.Tree{c.Env, c.LauncherFlags} {
-					if tree != nil {
-						list = treeVariables(list, tree.Root)
-					}
+				list = setVariables(list, c.Env)
+				if c.LauncherFlags != nil {
+					list = treeVariables(list, c.LauncherFlags.Root)
 				}
 			}
 		}
@@ -67,6 +66,19 @@ func distinct(list []Variable) []Variable {
 // isVariable reports whether a text is spelled like an environment variable: capitals, digits and underscores.
 func isVariable(name string) bool {
 	return strings.Contains(name, "_") && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == ""
+}
+
+// setVariables collects what a script sets itself. A command in the text of a variable sets nothing before it is run.
+func setVariables(list []Variable, env *configs.Tree) []Variable {
+	if env == nil || env.Root == nil {
+		return list
+	}
+	for _, item := range env.Root.Items {
+		if isVariable(item.Key) && item.Value != nil && item.Value.Kind == configs.Scalar {
+			list = append(list, Variable{Name: item.Key, NameAt: item.KeyAt, Value: item.Value.Raw, Known: !item.Value.Open, ValueAt: item.Value.At})
+		}
+	}
+	return list
 }
 
 // treeVariables collects the variables of a tree.
