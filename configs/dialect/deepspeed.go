@@ -22,7 +22,7 @@ var DeepSpeed = &Dialect{
 			return true
 		}
 		optimizer := d.mapping("optimizer") && d.has("optimizer.type")
-		return d.has("train_micro_batch_size_per_gpu") || d.has("fp16.enabled") || d.has("bf16.enabled") ||
+		return d.has("train_micro_batch_size_per_gpu") || d.has("fp16.enabled") || d.has("bf16.enabled") || d.has("elasticity.micro_batch_sizes") ||
 			d.has("train_batch_size") && (optimizer || d.count(deepspeedOnly...) > 0) ||
 			d.count("steps_per_print", "wall_clock_breakdown", "zero_allow_untested_optimizer", "zero_force_ds_cpu_optimizer",
 				"flops_profiler", "comms_logger", "activation_checkpointing", "communication_data_type", "prescale_gradients",

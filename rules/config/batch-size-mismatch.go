@@ -3,7 +3,6 @@ package config
 import (
 	_ "embed"
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/trainvet/trainvet/configs/dialect"
@@ -223,43 +222,6 @@ func (b *batch) wholeWorld() string {
 		shares = append(shares, fmt.Sprintf("%s %d", g.name, g.size))
 	}
 	return fmt.Sprintf("; %d counts all %d ranks, of which %s leave %d that read different data", b.global, world, strings.Join(shares, " and "), b.ranks)
-}
-
-// elasticWorld: elastic training (version 0.1) takes only numbers of ranks for which one of the micro-batches fits in the largest batch.
-func elasticWorld(pass *lint.Pass, run *workspace.Run, part *workspace.Part) {
-	world, ok := run.Plan.Parallel.World.Get()
-	if !isDeepSpeed(part) || !certainlyOn(part, "elasticity", "enabled") || !ok || world < 1 || run.Plan.Parallel.World.How() == plan.IsDefault {
-		return
-	}
-	if version, ok := numberAt(part, "elasticity", "version"); !ok || version >= 0.2 {
-		return // counts nodes, too
-	}
-	section := part.Tree.Root.Get("elasticity")
-	refuse := func(name, why string) {
-		pass.Reportf(valueAt(section.Item(name)), "elasticity.%s is %s, and the run has %s: DeepSpeed refuses the number of ranks when it loads the config", name, why, count(world, "rank"))
-	}
-	if low, ok := numberAt(part, "elasticity", "min_gpus"); ok && low > float64(world) {
-		refuse("min_gpus", fmt.Sprint(low))
-	} else if high, ok := numberAt(part, "elasticity", "max_gpus"); ok && high < float64(world) {
-		refuse("max_gpus", fmt.Sprint(high))
-	}
-	largest, ok := numberAt(part, "elasticity", "max_train_batch_size")
-	sizes := section.Get("micro_batch_sizes")
-	if !ok || sizes == nil || sizes.Open || len(sizes.Items) == 0 {
-		return
-	}
-	smallest := math.Inf(1)
-	for i := range sizes.Items {
-		v, known := value(part, sizes.Items[i].Value)
-		n, isNumber := v.Number()
-		if !known || !isNumber || n < 1 {
-			return
-		}
-		smallest = min(smallest, n)
-	}
-	if product := smallest * float64(world); product > largest {
-		refuse("max_train_batch_size", fmt.Sprintf("%g, less than the smallest micro-batch on every rank (%g x %d = %g)", largest, smallest, world, product))
-	}
 }
 
 func (b *batch) report(pass *lint.Pass, what string) *lint.Diagnostic {
