@@ -84,6 +84,9 @@ func deepspeedAfter(r *reader) {
 	deepspeedZero(r)
 	deepspeedPrecision(r)
 	deepspeedOptimizer(r)
+	if on, known := r.truth(r.find("expert_parallel.enabled")); on && known {
+		r.apply(&entry{field: "parallel.expert", keys: paths("expert_parallel.autoep_size"), absent: 1})
+	}
 	r.assumeOf("optimizer.clip", 1.0, "DeepSpeed from 0.19.3 on; 0, no clipping, before")
 }
 

@@ -62,6 +62,23 @@ func besideFault(s *setting, v constant.Value) *fault {
 		if size, ok := numberAt(s.part, "tensor_parallel", "autotp_size"); ok && isNumber && size > 0 && n != 1 && n != size {
 			return refused("is %s, and tensor_parallel.autotp_size is %s: the engine refuses two sizes when it starts", v, strconv.FormatFloat(size, 'g', -1, 64))
 		}
+	case "tensor_parallel.autotp_size":
+		if isNumber && n > 1 && certainlyOn(s.part, "expert_parallel", "enabled") {
+			return lanesFault(s.part, v)
+		}
+	case "expert_parallel.autoep_size", "expert_parallel.expert_tensor_parallel_size":
+		if !certainlyOn(s.part, "expert_parallel", "enabled") || v.Kind() == constant.Bool {
+			return nil
+		}
+		tensor, _ := numberAt(s.part, "tensor_parallel", "autotp_size")
+		switch {
+		case isNumber && n < 1: // HJSON makes 4 of 4.0
+			return refused("is %s, wanted a whole number from 1: the engine refuses it when it starts", v)
+		case s.name == "expert_tensor_parallel_size" && isNumber && n != 1:
+			return refused("is %s, and DeepSpeed does not yet split single experts: the engine refuses it when it starts", v)
+		case s.name == "autoep_size" && n == 1 && tensor > 1:
+			return refused("is 1 beside tensor_parallel.autotp_size %g, where every rank would count its experts' gradients twice: the engine refuses it when it starts", tensor)
+		}
 	case "expert_parallel.load_balance_coeff":
 		if isNumber {
 			return refused("is %s, wanted null: DeepSpeed refuses a balance of the experts' load in the config", v)
@@ -91,6 +108,29 @@ func besideFault(s *setting, v constant.Value) *fault {
 		}
 	}
 	return nil
+}
+
+// lanesFault are settings that automatic tensor parallelism refuses beside automatic expert parallelism.
+func lanesFault(part *workspace.Part, size constant.Value) *fault {
+	sequence, _ := numberAt(part, "sequence_parallel_size")
+	_, optimizer := offloadDevice(part, "offload_optimizer")
+	_, parameters := offloadDevice(part, "offload_param")
+	other := ""
+	switch {
+	case part.Tree.Root.Get("expert_parallel", "autoep_size") == nil && !part.Tree.Root.Get("expert_parallel").Open:
+		other = "expert_parallel.autoep_size left out (1)"
+	case certainlyOn(part, "compile", "deepcompile"):
+		other = "compile.deepcompile"
+	case sequence > 1:
+		other = "sequence_parallel_size"
+	case optimizer:
+		other = "offload_optimizer"
+	case parameters:
+		other = "offload_param"
+	default:
+		return nil
+	}
+	return refused("is %s beside expert_parallel and %s, which do not work together: the engine refuses it when it starts", size, other)
 }
 
 // certainlyOn reports whether the switch at a path is written and on.

@@ -235,9 +235,46 @@ func (d *division) virtualStage(layers int64) {
 
 func (d *division) experts() {
 	if n, ok := d.shape.Experts.Get(); ok && n > 0 {
-		d.check(split{size: d.shape.Experts, what: "experts", by: d.run.Plan.Parallel.Expert,
-			end: "they cannot be split evenly over the expert-parallel ranks, and the run stops with an assertion"})
+		if d.check(split{size: d.shape.Experts, what: "experts", by: d.run.Plan.Parallel.Expert,
+			end: "they cannot be split evenly over the expert-parallel ranks, and the run stops"}) != nil {
+			return
+		}
 	}
+	d.expertRanks()
+}
+
+// expertRanks: expert-parallel groups lie whole in a pipeline stage. In Megatron each of their ranks is a tensor-parallel group of
+// experts, of the size of the others unless that is written; DeepSpeed splits no single expert.
+func (d *division) expertRanks() {
+	r := &d.run.Plan.Parallel
+	world, ok := r.World.Get()
+	experts, ok2 := r.Expert.Get()
+	stages := r.Pipeline.Or(0)
+	at, key, written := d.run.Written(r.Expert)
+	if !ok || !ok2 || !written || experts < 2 || world < 1 || stages < 1 || r.World.How() == plan.IsDefault || dependsOn(r.World, r) {
+		return
+	}
+	inside, text := int64(1), ""
+	switch part := d.run.PartAt(at); {
+	case part == nil:
+		return
+	case part.Dialect.Name == "megatron":
+		if inside = r.ExpertTensor.Or(r.Tensor.Or(0)); inside < 1 {
+			return
+		}
+		if text = fmt.Sprintf(" x expert tensor parallel %d", inside); inside == 1 {
+			text = ""
+		}
+	case part.Dialect.Name != "deepspeed" && part.Dialect.Name != "gpt-neox":
+		return
+	}
+	if stages > 1 {
+		text += fmt.Sprintf(" x pipeline parallel %d", stages)
+	}
+	if experts > plan.MaxCount/inside || experts*inside > plan.MaxCount/stages || world%(experts*inside*stages) == 0 {
+		return
+	}
+	d.launched(d.pass.Reportf(at, "%s %d%s does not divide the %d ranks that are started: the run stops when it lays out its groups of experts", key, experts, text, world))
 }
 
 // splitsSequences are the dialects whose frameworks cut sequences without padding them first.
@@ -316,6 +353,9 @@ func dependsOn(world plan.Value[int64], r *plan.Parallel) bool {
 		return false
 	}
 	for _, group := range []plan.Value[int64]{r.Data, r.Tensor, r.Pipeline, r.Context} {
+		if !workspace.Stated(group) {
+			continue // it follows from the ranks, not they from it
+		}
 		for _, place := range group.From() {
 			if slices.Contains(world.From(), place) {
 				return true
