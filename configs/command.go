@@ -2,7 +2,6 @@ package configs
 
 import (
 	"path"
-	"regexp"
 	"strings"
 
 	"github.com/trainvet/trainvet/lint/source"
@@ -61,9 +60,9 @@ func (r *shellReader) pair(f field, n int) Item {
 }
 
 var (
-	pythonName   = regexp.MustCompile(`^python[0-9.]*(?:\.exe)?$`)
-	numberWord   = regexp.MustCompile(`^-\.?[0-9]`)
-	overrideWord = regexp.MustCompile(`^[+~]{0,2}([A-Za-z_][A-Za-z0-9_./@-]*)=`)
+	pythonName   = source.Pattern(`^python[0-9.]*(?:\.exe)?$`)
+	numberWord   = source.Pattern(`^-\.?[0-9]`)
+	overrideWord = source.Pattern(`^[+~]{0,2}([A-Za-z_][A-Za-z0-9_./@-]*)=`)
 )
 
 // programName is what a word starts: its last path element, python for any Python. A variable that holds the path of a
@@ -82,7 +81,7 @@ func programName(f field) string {
 			}
 		}
 	}
-	if pythonName.MatchString(name) {
+	if pythonName().MatchString(name) {
 		return "python"
 	}
 	return name
@@ -309,7 +308,7 @@ func (r *shellReader) put(tree *Tree, item Item, words []field) {
 // isFlag reports whether a word is a flag and not a value: a negative number is none.
 func isFlag(f field) bool {
 	text := f.text()
-	return len(text) > 1 && text[0] == '-' && !numberWord.MatchString(text) && text != "--"
+	return len(text) > 1 && text[0] == '-' && !numberWord().MatchString(text) && text != "--"
 }
 
 // launcherFlags reads flags up to the program, and gives the words from the program on.
@@ -382,7 +381,7 @@ func (r *shellReader) programFlags(c *Command, program source.Span, words []fiel
 		f := words[0]
 		text := f.text()
 		words = words[1:]
-		override := overrideWord.FindStringSubmatchIndex(text)
+		override := overrideWord().FindStringSubmatchIndex(text)
 		switch {
 		case f.many() && !isFlag(f):
 			tree.Root.Open = true
@@ -417,5 +416,5 @@ func (r *shellReader) ends(first, word field) bool {
 	if word.open() && word.bare {
 		return true
 	}
-	return overrideWord.MatchString(word.text()) && !overrideWord.MatchString(first.text())
+	return overrideWord().MatchString(word.text()) && !overrideWord().MatchString(first.text())
 }

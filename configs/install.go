@@ -3,7 +3,6 @@ package configs
 import (
 	"bytes"
 	"path"
-	"regexp"
 	"strings"
 
 	"github.com/trainvet/trainvet/configs/pep440"
@@ -144,7 +143,7 @@ func CondaRequirement(text string, at source.Place) (Requirement, bool) {
 	if i := strings.LastIndex(text, "::"); i >= 0 {
 		text = text[i+2:]
 	}
-	name := packageName.FindString(text)
+	name := packageName().FindString(text)
 	if name == "" || strings.ContainsAny(text, "[/") {
 		return Requirement{}, false
 	}
@@ -204,10 +203,10 @@ func condaNames(name string) string {
 }
 
 var (
-	instruction = regexp.MustCompile(`(?i)^[ \t]*(from|run|cmd|label|maintainer|expose|env|add|copy|entrypoint|volume|user|workdir|arg|onbuild|stopsignal|healthcheck|shell)[ \t]+`)
-	runFlag     = regexp.MustCompile(`^(?:[ \t]|\\\r?\n)*--[a-z]+(?:=\S*)?`)
-	hereWord    = regexp.MustCompile(`<<-?["']?([A-Za-z_][A-Za-z0-9_]*)["']?`)
-	imageTag    = regexp.MustCompile(`(?i)^[ \t]*from[ \t]+(?:--\S+[ \t]+)*(\S+)(?:[ \t]+as[ \t]+(\S+))?`)
+	instruction = source.Pattern(`(?i)^[ \t]*(from|run|cmd|label|maintainer|expose|env|add|copy|entrypoint|volume|user|workdir|arg|onbuild|stopsignal|healthcheck|shell)[ \t]+`)
+	runFlag     = source.Pattern(`^(?:[ \t]|\\\r?\n)*--[a-z]+(?:=\S*)?`)
+	hereWord    = source.Pattern(`<<-?["']?([A-Za-z_][A-Za-z0-9_]*)["']?`)
+	imageTag    = source.Pattern(`(?i)^[ \t]*from[ \t]+(?:--\S+[ \t]+)*(\S+)(?:[ \t]+as[ \t]+(\S+))?`)
 )
 
 // maxInstructions bounds the instructions of one image file that are followed.
@@ -238,7 +237,7 @@ func ParseDockerfile(f *source.File) *Script {
 			}
 			continue
 		}
-		m := instruction.FindSubmatchIndex(text[line.Start:line.End])
+		m := instruction().FindSubmatchIndex(text[line.Start:line.End])
 		if m == nil {
 			fillText(text, line)
 			continue
@@ -248,11 +247,11 @@ func ParseDockerfile(f *source.File) *Script {
 		switch word {
 		case "run", "cmd", "entrypoint":
 			fillText(text, source.Span{Start: line.Start, End: body.Start})
-			if flag := runFlag.FindIndex(text[body.Start:body.End]); flag != nil {
+			if flag := runFlag().FindIndex(text[body.Start:body.End]); flag != nil {
 				for flag != nil && flag[1] > 0 {
 					fillText(text, source.Span{Start: body.Start, End: body.Start + uint32(flag[1])})
 					body.Start += uint32(flag[1])
-					flag = runFlag.FindIndex(text[body.Start:body.End])
+					flag = runFlag().FindIndex(text[body.Start:body.End])
 				}
 			}
 			blankRemarks(text, body)
@@ -265,7 +264,7 @@ func ParseDockerfile(f *source.File) *Script {
 						text[i] = ' '
 					}
 				}
-			} else if here := hereWord.FindSubmatchIndex(text[body.Start:body.End]); here != nil && word == "run" {
+			} else if here := hereWord().FindSubmatchIndex(text[body.Start:body.End]); here != nil && word == "run" {
 				start = hereCommands(text, body, string(text[body.Start+uint32(here[2]):body.Start+uint32(here[3])]))
 			}
 		case "env", "arg":
@@ -274,7 +273,7 @@ func ParseDockerfile(f *source.File) *Script {
 			assignments(text, body, word == "arg", args)
 		case "from":
 			image = nil
-			if m := imageTag.FindSubmatchIndex(text[line.Start:line.End]); m != nil {
+			if m := imageTag().FindSubmatchIndex(text[line.Start:line.End]); m != nil {
 				span := source.Span{Start: line.Start + uint32(m[2]), End: line.Start + uint32(m[3])}
 				if earlier, known := stages[strings.ToLower(f.Slice(span))]; known {
 					image = earlier
@@ -381,12 +380,12 @@ func hereCommands(text []byte, body source.Span, word string) int {
 	return int(body.End)
 }
 
-var oldEnv = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*)([ \t]+)([^=\s][^\n]*|=[^\n]*)?`)
+var oldEnv = source.Pattern(`^([A-Za-z_][A-Za-z0-9_]*)([ \t]+)([^=\s][^\n]*|=[^\n]*)?`)
 
 // assignments makes shell assignments of the body of ENV or ARG: `A=1 B=2`, or `A value` in the old form.
 func assignments(text []byte, body source.Span, arg bool, args map[string]string) {
 	content := text[body.Start:body.End]
-	m := oldEnv.FindSubmatchIndex(content)
+	m := oldEnv().FindSubmatchIndex(content)
 	switch {
 	case m != nil && m[6] >= 0 && content[m[6]] != '=':
 		if value := bytes.TrimSpace(content[m[6]:m[7]]); bytes.ContainsAny(value, " \t\\") && value[0] != '"' {
@@ -408,15 +407,15 @@ func assignments(text []byte, body source.Span, arg bool, args map[string]string
 }
 
 var (
-	torchTag   = regexp.MustCompile(`^v?([0-9]+\.[0-9]+(?:\.[0-9]+)?)(?:-|$)`)
-	dollarName = regexp.MustCompile(`\$(?:\{([A-Za-z_][A-Za-z0-9_]*)(?::?-([^}]*))?\}|([A-Za-z_][A-Za-z0-9_]*))`)
-	cannTag    = regexp.MustCompile(`(?i)^([0-9]+\.[0-9]+(?:\.[0-9]+)?)(?:\.?(rc[0-9]+|alpha[0-9]+|beta[0-9]+))?(?:\.(alpha|beta)[0-9]+)?(?:-|$)`)
+	torchTag   = source.Pattern(`^v?([0-9]+\.[0-9]+(?:\.[0-9]+)?)(?:-|$)`)
+	dollarName = source.Pattern(`\$(?:\{([A-Za-z_][A-Za-z0-9_]*)(?::?-([^}]*))?\}|([A-Za-z_][A-Za-z0-9_]*))`)
+	cannTag    = source.Pattern(`(?i)^([0-9]+\.[0-9]+(?:\.[0-9]+)?)(?:\.?(rc[0-9]+|alpha[0-9]+|beta[0-9]+))?(?:\.(alpha|beta)[0-9]+)?(?:-|$)`)
 )
 
 // imagePackages are the packages that an image is known to hold by its tag: torch in pytorch/pytorch, CANN in images of Ascend.
 func imagePackages(f *source.File, span source.Span, args map[string]string) []Requirement {
-	text := dollarName.ReplaceAllStringFunc(f.Slice(span), func(name string) string {
-		m := dollarName.FindStringSubmatch(name)
+	text := dollarName().ReplaceAllStringFunc(f.Slice(span), func(name string) string {
+		m := dollarName().FindStringSubmatch(name)
 		if value := args[m[1]+m[3]]; value != "" {
 			return value
 		}
@@ -431,11 +430,11 @@ func imagePackages(f *source.File, span source.Span, args map[string]string) []R
 	name, version := "", ""
 	switch {
 	case image == "pytorch" && folder == "pytorch":
-		if m := torchTag.FindStringSubmatch(tag); m != nil {
+		if m := torchTag().FindStringSubmatch(tag); m != nil {
 			name, version = "torch", m[1]
 		}
 	case image == "cann" || strings.HasPrefix(image, "ascend-cann"):
-		if m := cannTag.FindStringSubmatch(tag); m != nil {
+		if m := cannTag().FindStringSubmatch(tag); m != nil {
 			name, version = Cann, m[1]+strings.ToLower(m[2])
 		}
 	}

@@ -3,7 +3,6 @@ package configs
 import (
 	"bytes"
 	"encoding/json"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -441,21 +440,21 @@ func (r *jsonReader) cutEnd(start, line int) int {
 }
 
 var (
-	hidesKey  = regexp.MustCompile(`["']\s*:|[,}\]]\s*["'{\[]`)
-	wrongWord = regexp.MustCompile(`^(?:True|False|None|TRUE|FALSE|NULL|Null|nil|undefined|[Nn]a[Nn]|NAN|[-+]?[Ii]nf(?:inity)?|[-+.]?[0-9][0-9a-zA-Z_.+-]*)$`)
+	hidesKey  = source.Pattern(`["']\s*:|[,}\]]\s*["'{\[]`)
+	wrongWord = source.Pattern(`^(?:True|False|None|TRUE|FALSE|NULL|Null|nil|undefined|[Nn]a[Nn]|NAN|[-+]?[Ii]nf(?:inity)?|[-+.]?[0-9][0-9a-zA-Z_.+-]*)$`)
 )
 
 // isSuspicious reports whether text to the end of the line, a string for HJSON, cannot be meant as one: it swallows a
 // comma, a bracket or the next key. word is its first word.
 func isSuspicious(whole, word []byte) bool {
-	if bytes.HasSuffix(whole, []byte(",")) || hidesKey.Match(whole) {
+	if bytes.HasSuffix(whole, []byte(",")) || hidesKey().Match(whole) {
 		return true
 	}
 	opened := bytes.Count(whole, []byte("{")) + bytes.Count(whole, []byte("["))
 	if opened < bytes.Count(whole, []byte("}"))+bytes.Count(whole, []byte("]")) {
 		return true
 	}
-	return len(whole) > len(word) && wrongWord.Match(word) && bytes.IndexByte(whole[len(word):], ',') >= 0
+	return len(whole) > len(word) && wrongWord().Match(word) && bytes.IndexByte(whole[len(word):], ',') >= 0
 }
 
 // describeWord says what is wrong with an unquoted word for JSON, and what to write instead.
@@ -481,7 +480,7 @@ func describeWord(word string) (message, text string) {
 	if clean != "" && numberLength([]byte(clean)) == len(clean) {
 		return clip([]byte(word)) + " is not a JSON number; write " + clean, clean
 	}
-	if wrongWord.MatchString(word) && strings.ContainsAny(word[:min(2, len(word))], "0123456789") {
+	if wrongWord().MatchString(word) && strings.ContainsAny(word[:min(2, len(word))], "0123456789") {
 		return clip([]byte(word)) + " is not a JSON number", ""
 	}
 	quoted := quoteJSON(strings.Trim(word, "\"'“”‘’`"))

@@ -1,26 +1,31 @@
 package configs
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // flagTable says how many words the flags of a launcher take.
 type flagTable struct {
-	words    map[string]int // by name, without dashes, - for _
-	attached bool           // `-N8` is `-N 8`
+	words    func() map[string]int // by name, without dashes, - for _
+	attached bool                  // `-N8` is `-N 8`
 }
 
 func newFlagTable(attached bool, bare, one, two string) *flagTable {
-	t := &flagTable{words: map[string]int{}, attached: attached}
-	for n, names := range []string{bare, one, two} {
-		for _, name := range strings.Fields(names) {
-			t.words[name] = n
+	return &flagTable{attached: attached, words: sync.OnceValue(func() map[string]int {
+		words := map[string]int{}
+		for n, names := range []string{bare, one, two} {
+			for _, name := range strings.Fields(names) {
+				words[name] = n
+			}
 		}
-	}
-	return t
+		return words
+	})}
 }
 
 // arity is how many words follow a flag, and whether the launcher knows it.
 func (t *flagTable) arity(flag string) (int, bool) {
-	n, ok := t.words[strings.ReplaceAll(strings.TrimLeft(flag, "-"), "_", "-")]
+	n, ok := t.words()[strings.ReplaceAll(strings.TrimLeft(flag, "-"), "_", "-")]
 	return n, ok
 }
 

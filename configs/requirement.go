@@ -1,7 +1,6 @@
 package configs
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/trainvet/trainvet/configs/pep440"
@@ -147,17 +146,17 @@ func (r *Requirements) line(f *source.File, text string, start uint32) {
 }
 
 var (
-	packageName = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?`)
-	nameRuns    = regexp.MustCompile(`[-_.]+`)
+	packageName = source.Pattern(`^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?`)
+	nameRuns    = source.Pattern(`[-_.]+`)
 )
 
 // PackageName is a name as packages are compared: flash_attn and Flash-Attn are one.
-func PackageName(name string) string { return nameRuns.ReplaceAllString(strings.ToLower(name), "-") }
+func PackageName(name string) string { return nameRuns().ReplaceAllString(strings.ToLower(name), "-") }
 
 // ParseRequirement reads one requirement (PEP 508), such as `torch[opt]>=2.1,<2.5; sys_platform == "linux"`, which stands at an offset
 // of a file. False for what names no package.
 func ParseRequirement(f *source.File, text string, start uint32) (Requirement, bool) {
-	name := packageName.FindString(text)
+	name := packageName().FindString(text)
 	if name == "" {
 		return Requirement{}, false
 	}
@@ -204,7 +203,7 @@ func ParseRequirement(f *source.File, text string, start uint32) (Requirement, b
 	return one, true
 }
 
-var markerAtom = regexp.MustCompile(`^\s*(?:'([^']*)'|"([^"]*)"|([a-z_.]+))\s*(===?|!=|<=|>=|~=|<|>|not\s+in|in)\s*(?:'([^']*)'|"([^"]*)"|([a-z_.]+))`)
+var markerAtom = source.Pattern(`^\s*(?:'([^']*)'|"([^"]*)"|([a-z_.]+))\s*(===?|!=|<=|>=|~=|<|>|not\s+in|in)\s*(?:'([^']*)'|"([^"]*)"|([a-z_.]+))`)
 
 // evaluateMarker says whether a marker holds on Linux; what depends on the release of Python, on the processor or on an extra is
 // Sometimes. Parentheses are read as Sometimes, unless the whole stands in them.
@@ -223,9 +222,9 @@ func evaluateMarker(text string, optional *bool) When {
 		return Sometimes
 	}
 	any := Never
-	for _, either := range splitWord(text, "or") {
+	for _, either := range orWord().Split(text, -1) {
 		all := Always
-		for _, atom := range splitWord(either, "and") {
+		for _, atom := range andWord().Split(either, -1) {
 			all = max(all, evaluateAtom(atom))
 		}
 		any = min(any, all)
@@ -233,15 +232,16 @@ func evaluateMarker(text string, optional *bool) When {
 	return any
 }
 
-var words = map[string]*regexp.Regexp{"or": regexp.MustCompile(`\s+or\s+`), "and": regexp.MustCompile(`\s+and\s+`)}
-
-func splitWord(text, word string) []string { return words[word].Split(text, -1) }
+var (
+	orWord  = source.Pattern(`\s+or\s+`)
+	andWord = source.Pattern(`\s+and\s+`)
+)
 
 // linux is what markers see there.
 var linux = map[string]string{"sys_platform": "linux", "platform_system": "Linux", "os_name": "posix", "platform_python_implementation": "CPython", "implementation_name": "cpython"}
 
 func evaluateAtom(text string) When {
-	m := markerAtom.FindStringSubmatch(text)
+	m := markerAtom().FindStringSubmatch(text)
 	if m == nil {
 		return Sometimes
 	}

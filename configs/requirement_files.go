@@ -2,7 +2,6 @@ package configs
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
 
 	"github.com/trainvet/trainvet/configs/pep440"
@@ -187,9 +186,9 @@ func poetryRange(spec string) (pep440.Range, bool) {
 	return all, true
 }
 
-var operatorBlanks = regexp.MustCompile(`([<>=!~^]+)\s+`)
+var operatorBlanks = source.Pattern(`([<>=!~^]+)\s+`)
 
-func joinOperators(spec string) string { return operatorBlanks.ReplaceAllString(spec, "$1") }
+func joinOperators(spec string) string { return operatorBlanks().ReplaceAllString(spec, "$1") }
 
 func poetryClause(clause string) (pep440.Range, bool) {
 	switch {

@@ -1,8 +1,8 @@
 package configs
 
 import (
+	"github.com/trainvet/trainvet/lint/source"
 	"math/big"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -203,17 +203,17 @@ func (l Loader) json(raw string) constant.Value {
 
 // The forms of plain scalars, by the loaders' own resolvers.
 var (
-	float11 = regexp.MustCompile(`^(?:[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+][0-9]+)?|\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?|[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+\.[0-9_]*|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$`)
-	int11   = regexp.MustCompile(`^(?:[-+]?0b[01_]+|[-+]?0[0-7_]+|[-+]?(?:0|[1-9][0-9_]*)|[-+]?0x[0-9a-fA-F_]+|[-+]?[1-9][0-9_]*(?::[0-5]?[0-9])+)$`)
+	float11 = source.Pattern(`^(?:[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+][0-9]+)?|\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?|[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+\.[0-9_]*|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$`)
+	int11   = source.Pattern(`^(?:[-+]?0b[01_]+|[-+]?0[0-7_]+|[-+]?(?:0|[1-9][0-9_]*)|[-+]?0x[0-9a-fA-F_]+|[-+]?[1-9][0-9_]*(?::[0-5]?[0-9])+)$`)
 
-	floatOmega        = regexp.MustCompile(`^(?:[-+]?[0-9]+(?:_[0-9]+)*\.[0-9_]*(?:[eE][-+]?[0-9]+)?|[-+]?[0-9]+(?:_[0-9]+)*[eE][-+]?[0-9]+|\.[0-9]+(?:_[0-9]+)*(?:[eE][-+][0-9]+)?|[-+]?[0-9]+(?:_[0-9]+)*(?::[0-5]?[0-9])+\.[0-9_]*)$`)
-	floatJsonargparse = regexp.MustCompile(`^(?:[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+]?[0-9]+)?|[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+|\.[0-9_]+(?:[eE][-+][0-9]+)?|[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+\.[0-9_]*|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$`)
+	floatOmega        = source.Pattern(`^(?:[-+]?[0-9]+(?:_[0-9]+)*\.[0-9_]*(?:[eE][-+]?[0-9]+)?|[-+]?[0-9]+(?:_[0-9]+)*[eE][-+]?[0-9]+|\.[0-9]+(?:_[0-9]+)*(?:[eE][-+][0-9]+)?|[-+]?[0-9]+(?:_[0-9]+)*(?::[0-5]?[0-9])+\.[0-9_]*)$`)
+	floatJsonargparse = source.Pattern(`^(?:[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+]?[0-9]+)?|[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+|\.[0-9_]+(?:[eE][-+][0-9]+)?|[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+\.[0-9_]*|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$`)
 
-	floatRuamel = regexp.MustCompile(`^(?:[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+]?[0-9]+)?|[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+|[-+]?\.[0-9_]+(?:[eE][-+][0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$`)
-	intRuamel   = regexp.MustCompile(`^(?:[-+]?0b[01_]+|[-+]?0o?[0-7_]+|[-+]?[0-9_]+|[-+]?0x[0-9a-fA-F_]+)$`)
+	floatRuamel = source.Pattern(`^(?:[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+]?[0-9]+)?|[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+|[-+]?\.[0-9_]+(?:[eE][-+][0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$`)
+	intRuamel   = source.Pattern(`^(?:[-+]?0b[01_]+|[-+]?0o?[0-7_]+|[-+]?[0-9_]+|[-+]?0x[0-9a-fA-F_]+)$`)
 
-	float12 = regexp.MustCompile(`^(?:[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$`)
-	int12   = regexp.MustCompile(`^(?:[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+)$`)
+	float12 = source.Pattern(`^(?:[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$`)
+	int12   = source.Pattern(`^(?:[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+)$`)
 )
 
 // yaml is a plain scalar.
@@ -235,21 +235,21 @@ func (l Loader) yaml(raw string) (constant.Value, bool) {
 	var isInt, isFloat bool
 	switch l {
 	case LoaderYAML12:
-		isInt = int12.MatchString(raw)
-		isFloat = float12.MatchString(raw)
+		isInt = int12().MatchString(raw)
+		isFloat = float12().MatchString(raw)
 	case LoaderRuamel:
-		isFloat = floatRuamel.MatchString(raw)
-		isInt = !isFloat && intRuamel.MatchString(raw)
+		isFloat = floatRuamel().MatchString(raw)
+		isInt = !isFloat && intRuamel().MatchString(raw)
 	case LoaderOmegaConf:
-		isFloat = float11.MatchString(raw)
-		isInt = !isFloat && int11.MatchString(raw)
-		isFloat = isFloat || !isInt && floatOmega.MatchString(raw)
+		isFloat = float11().MatchString(raw)
+		isInt = !isFloat && int11().MatchString(raw)
+		isFloat = isFloat || !isInt && floatOmega().MatchString(raw)
 	case LoaderJsonargparse:
-		isInt = int11.MatchString(raw)
-		isFloat = floatJsonargparse.MatchString(raw)
+		isInt = int11().MatchString(raw)
+		isFloat = floatJsonargparse().MatchString(raw)
 	default:
-		isInt = int11.MatchString(raw)
-		isFloat = float11.MatchString(raw)
+		isInt = int11().MatchString(raw)
+		isFloat = float11().MatchString(raw)
 	}
 	switch {
 	case isInt:

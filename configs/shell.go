@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"regexp"
 	"sort"
 	"strings"
 
@@ -188,11 +187,11 @@ func (r *shellReader) parse() *syntax.File {
 }
 
 // placeholder is a remark in angle brackets where a value is to be put in.
-var placeholder = regexp.MustCompile(`(?:^|[= \t"'/])(<[A-Za-z][^<>|&;$\n]{1,80}>(?:[ \t]*(?:\\\n)?[ \t]*\(e\.g\.?[^()\n]*\))?)`)
+var placeholder = source.Pattern(`(?:^|[= \t"'/])(<[A-Za-z][^<>|&;$\n]{1,80}>(?:[ \t]*(?:\\\n)?[ \t]*\(e\.g\.?[^()\n]*\))?)`)
 
 // fillPlaceholders puts an unknown variable for each `<value>` on a line, and reports whether there was one.
 func (r *shellReader) fillPlaceholders(line source.Span) bool {
-	found := placeholder.FindAllSubmatchIndex(r.text[line.Start:line.End], -1)
+	found := placeholder().FindAllSubmatchIndex(r.text[line.Start:line.End], -1)
 	if len(found) == 0 {
 		return false
 	}
@@ -209,11 +208,11 @@ func (r *shellReader) fillPlaceholders(line source.Span) bool {
 }
 
 // remark is what some write behind such a placeholder.
-var remark = regexp.MustCompile(`^[ \t]*(\(e\.g\.?[^()\n]*\))`)
+var remark = source.Pattern(`^[ \t]*(\(e\.g\.?[^()\n]*\))`)
 
 // fillRemark blanks a remark in parentheses at the start of a line, and reports whether there was one.
 func (r *shellReader) fillRemark(line source.Span) bool {
-	at := remark.FindSubmatchIndex(r.text[line.Start:line.End])
+	at := remark().FindSubmatchIndex(r.text[line.Start:line.End])
 	if at == nil || !r.script.Template {
 		return false
 	}

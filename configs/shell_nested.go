@@ -2,7 +2,6 @@ package configs
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -91,7 +90,7 @@ func (r *shellReader) subscript(span source.Span, env []Item) {
 	r.text, r.env = kept, keptEnv
 }
 
-var redirectWord = regexp.MustCompile(`^(?:&|[0-9])?(?:>>?|<)(?:&[0-9])?`)
+var redirectWord = source.Pattern(`^(?:&|[0-9])?(?:>>?|<)(?:&[0-9])?`)
 
 // nested follows text that is run as a script of its own: split at blanks, and into commands at ; & and |. Quotes
 // inside are dropped.
@@ -126,7 +125,7 @@ func (r *shellReader) nested(texts []field, env *Tree, at source.Span) {
 				skip = false
 				continue
 			}
-			if at := redirectWord.FindStringIndex(word); at != nil {
+			if at := redirectWord().FindStringIndex(word); at != nil {
 				skip = at[1] == len(word)
 				continue
 			}
@@ -242,7 +241,7 @@ func (r *shellReader) documents(stmt *syntax.Stmt) {
 }
 
 // embedded is a variable in the text of a here-document.
-var embedded = regexp.MustCompile(`\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})`)
+var embedded = source.Pattern(`\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})`)
 
 // fillIn puts the values of variables into a document. One that is a whole value keeps both places, as elsewhere.
 func (r *shellReader) fillIn(tree *Tree) {
@@ -258,7 +257,7 @@ func (r *shellReader) fillIn(tree *Tree) {
 		}
 		known := true
 		var only *variable
-		text := embedded.ReplaceAllStringFunc(n.Raw, func(use string) string {
+		text := embedded().ReplaceAllStringFunc(n.Raw, func(use string) string {
 			v := r.vars[strings.Trim(use, "${}")]
 			if v == nil || v.unknown || v.array || v.fields[0].open() {
 				known = false

@@ -2,7 +2,7 @@ package configs
 
 import (
 	"bytes"
-	"regexp"
+	"github.com/trainvet/trainvet/lint/source"
 	"strings"
 )
 
@@ -23,15 +23,15 @@ func templateEnd(text []byte, start int) int {
 
 var (
 	// A word that a sed or envsubst call replaces before the file is loaded
-	placeholderWord = regexp.MustCompile(`^(?:\$[A-Za-z_][A-Za-z0-9_]*|@[A-Za-z_][A-Za-z0-9_]*@|%\([A-Za-z_]+\)[sdf]|<[^<>\n]+>|_*[A-Z][A-Z0-9_]{2,})`)
+	placeholderWord = source.Pattern(`^(?:\$[A-Za-z_][A-Za-z0-9_]*|@[A-Za-z_][A-Za-z0-9_]*@|%\([A-Za-z_]+\)[sdf]|<[^<>\n]+>|_*[A-Z][A-Z0-9_]{2,})`)
 	// Capitals that are a value whose quotes are missing rather than a placeholder
-	knownWord = regexp.MustCompile(`^(?:TRUE|FALSE|NULL|NONE|NAN|INF|INFINITY|YES|OFF|AUTO|ADAMW?|SGD|LAMB|LION|MUON|CPU|GPU|NPU|NVME|BF16|FP16|FP32|FP8|NCCL|HCCL|GLOO)$`)
+	knownWord = source.Pattern(`^(?:TRUE|FALSE|NULL|NONE|NAN|INF|INFINITY|YES|OFF|AUTO|ADAMW?|SGD|LAMB|LION|MUON|CPU|GPU|NPU|NVME|BF16|FP16|FP32|FP8|NCCL|HCCL|GLOO)$`)
 	// A string that an interpolation fills in as a whole or in part
-	interpolated = regexp.MustCompile(`\$\{[^}]*\}|^\s*\{\{[^{}]*\}\}\s*$|^\$[A-Za-z_][A-Za-z0-9_]*$`)
+	interpolated = source.Pattern(`\$\{[^}]*\}|^\s*\{\{[^{}]*\}\}\s*$|^\$[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
 func isInterpolated(s string) bool {
-	return strings.ContainsAny(s, "${") && interpolated.MatchString(s)
+	return strings.ContainsAny(s, "${") && interpolated().MatchString(s)
 }
 
 // placeholderAhead reports whether the unquoted value at the position is filled in before the file is loaded.
@@ -39,8 +39,8 @@ func (r *jsonReader) placeholderAhead() bool {
 	if r.at("{{") || r.at("{%") || r.at("${") {
 		return true
 	}
-	match := placeholderWord.Find(r.text[r.pos:])
-	if match == nil || knownWord.Match(match) {
+	match := placeholderWord().Find(r.text[r.pos:])
+	if match == nil || knownWord().Match(match) {
 		return false
 	}
 	end := r.pos + len(match)
@@ -80,7 +80,7 @@ scan:
 }
 
 // looseWord is a placeholder in a file that is a template anyway.
-var looseWord = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*[A-Z_][A-Za-z0-9_]*$`)
+var looseWord = source.Pattern(`^[A-Za-z_][A-Za-z0-9_]*[A-Z_][A-Za-z0-9_]*$`)
 
 // forgiveTemplate drops the errors that the template syntax causes: all where blocks choose between parts of the text,
 // else those at a placeholder, whose value is not known.
@@ -90,7 +90,7 @@ func (r *jsonReader) forgiveTemplate() {
 		return
 	}
 	isPlaceholder := func(text []byte) bool {
-		return len(text) > 0 && (len(placeholderWord.Find(text)) == len(text) || looseWord.Match(text) && !wrongWord.Match(text))
+		return len(text) > 0 && (len(placeholderWord().Find(text)) == len(text) || looseWord().Match(text) && !wrongWord().Match(text))
 	}
 	keep := func(errors []Error) []Error {
 		var kept []Error

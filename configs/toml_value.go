@@ -2,7 +2,6 @@ package configs
 
 import (
 	"bytes"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -88,14 +87,14 @@ func (r *tomlReader) array(path string) *Node {
 	return n
 }
 
-var newStatement = regexp.MustCompile(`^(?:[A-Za-z_][A-Za-z0-9_.-]*[ \t]*=|\[\[?[A-Za-z_][A-Za-z0-9_.-]*\]\]?[ \t]*(?:#|\r?\n|$))`)
+var newStatement = source.Pattern(`^(?:[A-Za-z_][A-Za-z0-9_.-]*[ \t]*=|\[\[?[A-Za-z_][A-Za-z0-9_.-]*\]\]?[ \t]*(?:#|\r?\n|$))`)
 
 // looksNew reports whether a new entry or header begins a line at the position, though a bracket is still open.
 func (r *tomlReader) looksNew() bool {
 	if r.pos == 0 || lineBreak(r.text, r.pos-1) == 0 {
 		return false
 	}
-	return newStatement.Match(r.text[r.pos:r.lineEnd(r.pos)])
+	return newStatement().Match(r.text[r.pos:r.lineEnd(r.pos)])
 }
 
 // inline reads {a = 1, b = 2}.
@@ -142,7 +141,7 @@ func (r *tomlReader) inline(path string) *Node {
 }
 
 var (
-	tomlScalar = regexp.MustCompile(`^(?:true|false|[-+]?(?:0|[1-9](?:_?[0-9])*)|0x[0-9a-fA-F](?:_?[0-9a-fA-F])*|0o[0-7](?:_?[0-7])*|0b[01](?:_?[01])*` +
+	tomlScalar = source.Pattern(`^(?:true|false|[-+]?(?:0|[1-9](?:_?[0-9])*)|0x[0-9a-fA-F](?:_?[0-9a-fA-F])*|0o[0-7](?:_?[0-7])*|0b[01](?:_?[01])*` +
 		`|[-+]?(?:0|[1-9](?:_?[0-9])*)(?:\.[0-9](?:_?[0-9])*)?(?:[eE][-+]?[0-9](?:_?[0-9])*)?|[-+]?(?:inf|nan)` +
 		`|[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[Tt ][0-9]{2}:[0-9]{2}.*)?|[0-9]{2}:[0-9]{2}.*)$`)
 	tomlWords = map[string]string{"True": "true", "TRUE": "true", "yes": "true", "on": "true", "False": "false", "FALSE": "false", "no": "false", "off": "false"}
@@ -166,7 +165,7 @@ func (r *tomlReader) bare(end byte) *Node {
 	case raw == "":
 		n.Kind = Invalid
 		r.fault(start, start, nil, "no value after the =")
-	case tomlScalar.MatchString(raw):
+	case tomlScalar().MatchString(raw):
 	case word != "":
 		n.Style = Unquoted
 		r.fault(start, r.pos, &Fix{"Write " + word, at.Span, word}, "%s is not TOML; write %s", raw, word)

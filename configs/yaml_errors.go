@@ -3,7 +3,6 @@ package configs
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"sort"
 	"strings"
 	"unicode/utf8"
@@ -337,9 +336,9 @@ func (r *yamlReader) isFilled(span source.Span) bool {
 }
 
 var (
-	noBlank   = regexp.MustCompile(`^\s*(?:- +)?[A-Za-z_][\w.-]*:[^\s/]`)
-	noColon   = regexp.MustCompile(`^(\s*(?:- +)?[A-Za-z_][\w.-]*) +\S+\s*$`)
-	keyInLine = regexp.MustCompile(`^\s*(?:- +)?[^\s#:'"]+:(?:\s|$)`)
+	noBlank   = source.Pattern(`^\s*(?:- +)?[A-Za-z_][\w.-]*:[^\s/]`)
+	noColon   = source.Pattern(`^(\s*(?:- +)?[A-Za-z_][\w.-]*) +\S+\s*$`)
+	keyInLine = source.Pattern(`^\s*(?:- +)?[^\s#:'"]+:(?:\s|$)`)
 )
 
 // explain turns a fault of the library into an Error in the words of the file. It gives the offset of a line that is
@@ -389,7 +388,7 @@ func (r *yamlReader) explain(fault *yaml.LoadError) int {
 		found, _ := utf8.DecodeRune(r.text[min(offset, len(r.text)):])
 		return say(offset, quoteYAML(r.text, offset, end), "%c cannot begin a value; put the value in quotes", found)
 	case has("expected ',' or"):
-		below := offset >= len(r.text) || r.lineOf(context) < line && keyInLine.MatchString(text) && r.indent(line) <= r.indent(r.lineOf(context))
+		below := offset >= len(r.text) || r.lineOf(context) < line && keyInLine().MatchString(text) && r.indent(line) <= r.indent(r.lineOf(context))
 		if below && context < len(r.text) {
 			return say(context, nil, "this %c is never closed", r.text[context])
 		}
@@ -447,10 +446,10 @@ func (r *yamlReader) missingBlank(line int) (int, *Fix) {
 	insert := func(at int, title, what string) (int, *Fix) {
 		return start + max(r.indent(line), 0), &Fix{title, source.Span{Start: uint32(at), End: uint32(at)}, what}
 	}
-	if noBlank.MatchString(text) {
+	if noBlank().MatchString(text) {
 		return insert(start+strings.IndexByte(text, ':')+1, "Add the blank after the colon", " ")
 	}
-	if match := noColon.FindStringSubmatch(text); match != nil {
+	if match := noColon().FindStringSubmatch(text); match != nil {
 		return insert(start+len(match[1]), "Add the colon after the key", ":")
 	}
 	return -1, nil

@@ -6,15 +6,18 @@ import (
 	"html/template"
 	"io"
 	"strings"
+	"sync"
 )
 
 //go:embed fit.html.tmpl
 var fitTemplate string
 
-var fitPage = template.Must(template.New("fit").Funcs(template.FuncMap{
-	"gib": gib, "phase": phaseName, "percent": func(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) }, "amount": amount, "states": states,
-	"rate": rate, "mfu": mfu, "inc": func(i int) int { return i + 1 }, "sentence": func(c *fitCost) string { return c.sentence() },
-}).Parse(fitTemplate))
+var fitPage = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("fit").Funcs(template.FuncMap{
+		"gib": gib, "phase": phaseName, "percent": func(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) }, "amount": amount, "states": states,
+		"rate": rate, "mfu": mfu, "inc": func(i int) int { return i + 1 }, "sentence": func(c *fitCost) string { return c.sentence() },
+	}).Parse(fitTemplate))
+})
 
 // bar is one phase of a step, as it is drawn.
 type bar struct {
@@ -107,5 +110,5 @@ func writeFitPage(out io.Writer, answers []fitAnswer) error {
 	for i := range answers {
 		pointers[i] = &answers[i]
 	}
-	return fitPage.Execute(out, pointers)
+	return fitPage().Execute(out, pointers)
 }

@@ -2,7 +2,7 @@ package catalog
 
 import (
 	"fmt"
-	"regexp"
+	"github.com/trainvet/trainvet/lint/source"
 	"strconv"
 	"strings"
 )
@@ -48,11 +48,11 @@ const DefaultContextBytes = 7 << 30 / 10
 // maxCustomGB bounds a device given by its size.
 const maxCustomGB = 1 << 20
 
-var customSize = regexp.MustCompile(`^([0-9]{1,7}(?:\.[0-9]{1,6})?)\s*([gG][iI]?[bB]?|[tT][iI]?[bB]|[mM][iI]?[bB])$`)
+var customSize = source.Pattern(`^([0-9]{1,7}(?:\.[0-9]{1,6})?)\s*([gG][iI]?[bB]?|[tT][iI]?[bB]|[mM][iI]?[bB])$`)
 
 // customDevice reads a size such as 56GB or 56GiB as a device of so many usable bytes.
 func customDevice(name string) (*DeviceSpec, bool) {
-	match := customSize.FindStringSubmatch(strings.TrimSpace(name))
+	match := customSize().FindStringSubmatch(strings.TrimSpace(name))
 	if match == nil {
 		return nil, false
 	}

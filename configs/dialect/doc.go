@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/trainvet/trainvet/configs"
@@ -136,7 +135,7 @@ func (d doc) find(path string) found {
 // maxHops bounds chains of interpolations.
 const maxHops = 8
 
-var interpolation = regexp.MustCompile(`^\$\{([A-Za-z_][A-Za-z0-9_.]*)\}$`)
+var interpolation = source.Pattern(`^\$\{([A-Za-z_][A-Za-z0-9_.]*)\}$`)
 
 // follow is the value that an interpolation stands for; the node itself where that cannot be told.
 func (d doc) follow(n *configs.Node) *configs.Node {
@@ -144,7 +143,7 @@ func (d doc) follow(n *configs.Node) *configs.Node {
 		if n == nil || n.Kind != configs.Scalar || !n.Open {
 			break
 		}
-		match := interpolation.FindStringSubmatch(n.Raw)
+		match := interpolation().FindStringSubmatch(n.Raw)
 		if match == nil {
 			break
 		}

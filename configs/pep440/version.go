@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Version is one release: 2.3.0, 1.0rc1, 2.1.0.post3. The zero value is 0, the lowest final release.
@@ -20,11 +21,13 @@ type Version struct {
 	Local   string // +cu121; it takes no part in comparisons, as `==2.3` is met by 2.3+cu121
 }
 
-var form = regexp.MustCompile(`^v?(?:([0-9]+)!)?([0-9]+(?:\.[0-9]+)*)` +
-	`(?:[-_.]?(alpha|a|beta|b|preview|pre|c|rc)[-_.]?([0-9]*))?` +
-	`(?:-([0-9]+)|[-_.]?(post|rev|r)[-_.]?([0-9]*))?` +
-	`(?:[-_.]?(dev)[-_.]?([0-9]*))?` +
-	`(?:\+([a-z0-9]+(?:[-_.][a-z0-9]+)*))?$`)
+var form = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^v?(?:([0-9]+)!)?([0-9]+(?:\.[0-9]+)*)` +
+		`(?:[-_.]?(alpha|a|beta|b|preview|pre|c|rc)[-_.]?([0-9]*))?` +
+		`(?:-([0-9]+)|[-_.]?(post|rev|r)[-_.]?([0-9]*))?` +
+		`(?:[-_.]?(dev)[-_.]?([0-9]*))?` +
+		`(?:\+([a-z0-9]+(?:[-_.][a-z0-9]+)*))?$`)
+})
 
 // maxText bounds the bytes of a version or of one clause that are looked at.
 const maxText = 256
@@ -35,7 +38,7 @@ func Parse(text string) (Version, bool) {
 	if len(text) > maxText {
 		return Version{}, false
 	}
-	m := form.FindStringSubmatch(text)
+	m := form().FindStringSubmatch(text)
 	if m == nil {
 		return Version{}, false
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Range are the lines First to Last, from 1 and both included.
@@ -37,7 +38,7 @@ func (l *Lines) add(line int) {
 var errNoPatch = errors.New("is no patch: it has no line `+++ FILE` before the lines that change")
 
 // hunkHead is the line before the lines that change. The counts are 1 where they are left out.
-var hunkHead = regexp.MustCompile(`^@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@`)
+var hunkHead = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@`) })
 
 // ParsePatch reads a unified diff, as of git diff or diff -u, and gives the new lines of each file by the name that it has after
 // the change. Files that are deleted, and those of which only the name or the mode changes, have none. What stands around the patch
@@ -80,7 +81,7 @@ func (p *patch) line(line string) error {
 	case strings.HasPrefix(line, "diff "):
 		p.from, p.to = "", ""
 	default:
-		head := hunkHead.FindStringSubmatch(line)
+		head := hunkHead().FindStringSubmatch(line)
 		if head == nil {
 			return nil
 		}

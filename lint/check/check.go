@@ -13,6 +13,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/source"
@@ -58,18 +59,23 @@ func Run(ctx context.Context, snapshot *workspace.Snapshot, targets []Target, op
 	if options.NoPrefilter {
 		snapshot = snapshot.Thorough()
 	}
+	if options.Cache == nil {
+		snapshot = snapshot.Frugal()
+	}
 	c := newChecker(snapshot.WithFacts(options.Settings.Facts).WithKnown(options.Settings.Known), options)
 	baselines, err := c.loadBaselines(settings)
 	if err != nil {
 		return nil, err
 	}
 	results := make([]*result, len(targets))
+	done := countProjects(c.snapshot, targets)
 	var workers sync.WaitGroup
 	next := make(chan int)
 	for range max(1, min(len(targets), options.jobs())) {
 		workers.Go(func() {
 			for i := range next {
 				results[i] = c.subject(ctx, targets[i], settings[i])
+				done(i)
 				if options.Step != nil {
 					options.Step()
 				}
@@ -88,6 +94,33 @@ func Run(ctx context.Context, snapshot *workspace.Snapshot, targets []Target, op
 		return nil, err
 	}
 	return c.collect(targets, settings, results, baselines), nil
+}
+
+// countProjects gives what is called when a target is done: after the last one of a project, what is held for that is let go.
+func countProjects(snapshot *workspace.Snapshot, targets []Target) (done func(i int)) {
+	type project struct {
+		root string
+		left atomic.Int64
+	}
+	projects := make([]*project, len(targets))
+	byRoot, byFolder := map[string]*project{}, map[string]*project{}
+	for i, target := range targets {
+		folder := folderOf(target.Path)
+		if byFolder[folder] == nil {
+			root := snapshot.ProjectRoot(target.Path)
+			if byRoot[root] == nil {
+				byRoot[root] = &project{root: root}
+			}
+			byFolder[folder] = byRoot[root]
+		}
+		projects[i] = byFolder[folder]
+		projects[i].left.Add(1)
+	}
+	return func(i int) {
+		if projects[i].left.Add(-1) == 0 && len(byRoot) > 1 {
+			snapshot.Release(projects[i].root)
+		}
+	}
 }
 
 func (o *Options) jobs() int {

@@ -11,13 +11,13 @@ import (
 // What the first lines of the formats look like. The order decides between them.
 var looks = []struct {
 	kind    source.Kind
-	pattern *regexp.Regexp
+	pattern func() *regexp.Regexp
 }{
-	{source.JSON, regexp.MustCompile(`\A\s*(?://[^\n]*\n\s*|/\*(?s:.*?)\*/\s*)*[{\[]\s*(?:["'}\]/\n{\[]|\w+\s*:)`)},
-	{source.Python, regexp.MustCompile(`(?m)^(?:from [.\w]+ import |import [\w.]+|(?:async )?def \w+\(|class \w+[(:]|@\w+|if __name__ ==)`)},
-	{source.TOML, regexp.MustCompile(`(?m)^(?:\[{1,2}[\w."-]+\]{1,2}\s*(?:#.*)?$|[\w-]+ = )`)},
-	{source.YAML, regexp.MustCompile(`(?m)^(?:---\s*$|[\w."'-]+:(?:\s|$))`)},
-	{source.Shell, regexp.MustCompile(`(?m)^(?:export \w+=|#SBATCH |\w+=\S|(?:torchrun|deepspeed|accelerate|srun|python3?) )`)},
+	{source.JSON, source.Pattern(`\A\s*(?://[^\n]*\n\s*|/\*(?s:.*?)\*/\s*)*[{\[]\s*(?:["'}\]/\n{\[]|\w+\s*:)`)},
+	{source.Python, source.Pattern(`(?m)^(?:from [.\w]+ import |import [\w.]+|(?:async )?def \w+\(|class \w+[(:]|@\w+|if __name__ ==)`)},
+	{source.TOML, source.Pattern(`(?m)^(?:\[{1,2}[\w."-]+\]{1,2}\s*(?:#.*)?$|[\w-]+ = )`)},
+	{source.YAML, source.Pattern(`(?m)^(?:---\s*$|[\w."'-]+:(?:\s|$))`)},
+	{source.Shell, source.Pattern(`(?m)^(?:export \w+=|#SBATCH |\w+=\S|(?:torchrun|deepspeed|accelerate|srun|python3?) )`)},
 }
 
 // guessWindow bounds the bytes from which the kind of a file is guessed.
@@ -55,7 +55,7 @@ func guessKind(text []byte) source.Kind {
 		}
 	}
 	for _, look := range looks {
-		if look.pattern.Match(head) {
+		if look.pattern().Match(head) {
 			return look.kind
 		}
 	}

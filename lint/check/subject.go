@@ -98,10 +98,26 @@ func (c *checker) look(view *workspace.View, file *source.File, target Target, s
 		}
 	}
 	r.findings = sortFindings(findings)
+	c.keep(r.findings)
 	rule := lint.Find(c.options.Rules, memoryRule)
 	if _, on := relevant[rule]; rule == nil || on {
 		if fault := guard(file.Path, "", func() { r.unverified = subject.unverified() }); fault != nil {
 			r.faults = append(r.faults, *fault)
+		}
+	}
+}
+
+// keep holds on to the files that findings point into.
+func (c *checker) keep(findings []Finding) {
+	for _, f := range findings {
+		c.snapshot.Keep(f.At.Path)
+		for _, related := range f.Related {
+			c.snapshot.Keep(related.At.Path)
+		}
+		for _, fix := range f.Fixes {
+			for _, edit := range fix.Edits {
+				c.snapshot.Keep(edit.At.Path)
+			}
 		}
 	}
 }

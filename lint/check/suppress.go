@@ -3,7 +3,6 @@ package check
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/trainvet/trainvet/lint"
@@ -39,11 +38,11 @@ type suppressed struct {
 
 // A directive ends where the comment does, or at a comment for another tool in the same comment.
 var (
-	directiveStart = regexp.MustCompile(`(?:#+|//+|/\*+|;)[ \t]*trainvet[ \t]*:[ \t]*`)
-	otherTool      = regexp.MustCompile(`[ \t]*#[ \t]*(?:noqa|type:|pylint:|fmt:|ruff:|pragma|pyright:|mypy:|nosec|isort:|yamllint)`)
-	directiveWord  = regexp.MustCompile(`^[A-Za-z-]+`)
-	nameList       = regexp.MustCompile(`^[ \t]*\[([^\]]*)\]`)
-	nameInList     = regexp.MustCompile(`[^\s,]+`)
+	directiveStart = source.Pattern(`(?:#+|//+|/\*+|;)[ \t]*trainvet[ \t]*:[ \t]*`)
+	otherTool      = source.Pattern(`[ \t]*#[ \t]*(?:noqa|type:|pylint:|fmt:|ruff:|pragma|pyright:|mypy:|nosec|isort:|yamllint)`)
+	directiveWord  = source.Pattern(`^[A-Za-z-]+`)
+	nameList       = source.Pattern(`^[ \t]*\[([^\]]*)\]`)
+	nameInList     = source.Pattern(`[^\s,]+`)
 )
 
 // directives reads the suppression comments of a file.
@@ -54,13 +53,13 @@ func directives(file *source.File, doc source.Doc) []directive {
 	var all []directive
 	for _, comment := range doc.Comments() {
 		text := file.Slice(comment)
-		starts := directiveStart.FindAllStringIndex(text, -1)
+		starts := directiveStart().FindAllStringIndex(text, -1)
 		for i, start := range starts {
 			end := len(text)
 			if i+1 < len(starts) {
 				end = starts[i+1][0]
 			}
-			if other := otherTool.FindStringIndex(text[start[1]:end]); other != nil {
+			if other := otherTool().FindStringIndex(text[start[1]:end]); other != nil {
 				end = start[1] + other[0]
 			}
 			if d, ok := readDirective(text[:end], start[0], start[1], comment.Start); ok {
@@ -79,7 +78,7 @@ func readDirective(text string, start, body int, offset uint32) (directive, bool
 	}
 	end := len(strings.TrimRight(text, " \t\r\n"))
 	d := directive{at: span(start, end)}
-	word := directiveWord.FindString(text[body:])
+	word := directiveWord().FindString(text[body:])
 	switch word {
 	case "ignore":
 	case "file-ignore":
@@ -89,12 +88,12 @@ func readDirective(text string, start, body int, offset uint32) (directive, bool
 		return d, didYouMean(word, []string{"ignore", "file-ignore"}) != ""
 	}
 	rest := body + len(word)
-	list := nameList.FindStringSubmatchIndex(text[rest:])
+	list := nameList().FindStringSubmatchIndex(text[rest:])
 	if list == nil {
 		d.faulty = true
 		return d, true
 	}
-	for _, name := range nameInList.FindAllStringIndex(text[rest+list[2]:rest+list[3]], -1) {
+	for _, name := range nameInList().FindAllStringIndex(text[rest+list[2]:rest+list[3]], -1) {
 		from, to := rest+list[2]+name[0], rest+list[2]+name[1]
 		d.names = append(d.names, suppressed{name: text[from:to], at: span(from, to)})
 	}
@@ -203,7 +202,7 @@ func complaints(file *source.File, all []directive, rules []*lint.Rule, on func(
 			report(unknownSuppression, d, "this suppression names no rule, so it hides nothing").Help("write ignore[RULE], with the name of the rule")
 			continue
 		case d.faulty:
-			word := directiveWord.FindString(directiveStart.ReplaceAllString(file.Slice(d.at), ""))
+			word := directiveWord().FindString(directiveStart().ReplaceAllString(file.Slice(d.at), ""))
 			report(unknownSuppression, d, fmt.Sprintf("unknown word %q%s", word, didYouMean(word, []string{"ignore", "file-ignore"})))
 			continue
 		case len(d.names) == 0:
@@ -238,7 +237,7 @@ func complaints(file *source.File, all []directive, rules []*lint.Rule, on func(
 }
 
 func directiveIsIgnore(text string) bool {
-	word := directiveWord.FindString(directiveStart.ReplaceAllString(text, ""))
+	word := directiveWord().FindString(directiveStart().ReplaceAllString(text, ""))
 	return word == "ignore" || word == "file-ignore"
 }
 

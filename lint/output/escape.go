@@ -2,7 +2,7 @@ package output
 
 import (
 	"fmt"
-	"regexp"
+	"github.com/trainvet/trainvet/lint/source"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -14,14 +14,14 @@ func Escape(text string) string { return noCommand(replace(text, unprintable, es
 
 // logCommand is what GitHub Actions (##[add-mask]), Azure Pipelines (##vso[...]) and TeamCity (##teamcity[...]) obey wherever it
 // stands in a line of a log.
-var logCommand = regexp.MustCompile(`##(\w*)\[`)
+var logCommand = source.Pattern(`##(\w*)\[`)
 
 // noCommand writes the bracket of such commands in another way.
 func noCommand(text, bracket string) string {
 	if !strings.Contains(text, "##") {
 		return text
 	}
-	return logCommand.ReplaceAllString(text, "##${1}"+bracket)
+	return logCommand().ReplaceAllString(text, "##${1}"+bracket)
 }
 
 // LinePath is a path for the beginning of a line of a log. GitHub Actions obeys lines that begin with `::`, whatever blanks stand

@@ -5,7 +5,6 @@ import (
 	"io"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -92,11 +91,11 @@ func sarifLevel(severity lint.Severity) string {
 }
 
 // sarifLink is a link inside a message (SARIF 3.11.6): a number names a related location, anything with a scheme another page.
-var sarifLink = regexp.MustCompile(`\[([^\[\]]*)\]\((\d+|[A-Za-z][A-Za-z0-9+.-]*:[^)]*)\)`)
+var sarifLink = source.Pattern(`\[([^\[\]]*)\]\((\d+|[A-Za-z][A-Za-z0-9+.-]*:[^)]*)\)`)
 
 // sarifMessage is a message in which nothing that stands in a file, such as f[0](1), becomes a link.
 func sarifMessage(text string) sarifText {
-	return sarifText{Text: sarifLink.ReplaceAllString(text, `\[$1\]($2)`)}
+	return sarifText{Text: sarifLink().ReplaceAllString(text, `\[$1\]($2)`)}
 }
 
 func toSARIFPlace(report *check.Report, at source.Place) sarifPhysical {

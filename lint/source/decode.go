@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"path"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -19,7 +18,7 @@ func (e *Error) Error() string { return e.Path + ": " + e.Reason }
 
 var (
 	bom    = []byte("\xEF\xBB\xBF")
-	coding = regexp.MustCompile(`^[ \t\f]*#.*?coding[:=][ \t]*([-_.a-zA-Z0-9]+)`)
+	coding = Pattern(`^[ \t\f]*#.*?coding[:=][ \t]*([-_.a-zA-Z0-9]+)`)
 )
 
 // Decode makes a File of the bytes of a file. A byte order mark is dropped, a Python coding cookie is honoured (UTF-8,
@@ -82,7 +81,7 @@ func cookie(text []byte) string {
 		} else {
 			text = nil
 		}
-		if match := coding.FindSubmatch(line); match != nil {
+		if match := coding().FindSubmatch(line); match != nil {
 			return normalise(string(match[1]))
 		}
 		if code := bytes.TrimLeft(line, " \t\f"); len(code) > 0 && code[0] != '#' {
@@ -152,15 +151,15 @@ func KindOf(name string, head []byte) Kind {
 }
 
 var (
-	requirementsName = regexp.MustCompile(`^(?:.*[-_.])?(?:requirements?|constraints)(?:[-_.].*)?\.(?:txt|in)$`)
-	dockerfileName   = regexp.MustCompile(`^(?:.*[-_.])?(?:dockerfile|containerfile)(?:[-_.][a-z0-9_-]+)*$`)
+	requirementsName = Pattern(`^(?:.*[-_.])?(?:requirements?|constraints)(?:[-_.].*)?\.(?:txt|in)$`)
+	dockerfileName   = Pattern(`^(?:.*[-_.])?(?:dockerfile|containerfile)(?:[-_.][a-z0-9_-]+)*$`)
 )
 
 // kindOfName knows files by their whole names, whatever they end in.
 func kindOfName(name string) Kind {
 	base := strings.ToLower(path.Base(name))
 	switch {
-	case base == "setup.cfg", requirementsName.MatchString(base):
+	case base == "setup.cfg", requirementsName().MatchString(base):
 		return Requirements
 	case strings.HasSuffix(base, ".txt") && strings.EqualFold(path.Base(path.Dir(name)), "requirements"):
 		return Requirements
@@ -169,7 +168,7 @@ func kindOfName(name string) Kind {
 	case base == ".deepspeed_env":
 		return Shell
 	}
-	if dockerfileName.MatchString(base) {
+	if dockerfileName().MatchString(base) {
 		switch path.Ext(base) {
 		case ".py", ".sh", ".md", ".txt", ".rst", ".jinja", ".j2", ".in", ".tmpl", ".template", ".yaml", ".yml", ".json", ".toml", ".dockerignore", ".ipynb", ".html":
 		default:

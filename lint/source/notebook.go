@@ -3,7 +3,6 @@ package source
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -56,7 +55,7 @@ func (f *File) addCell(cell notebookCell, number int32) {
 		for end < len(text) && text[end] != '\n' {
 			end++
 		}
-		if at := start + len(text[start:end]) - len(strings.TrimLeft(string(text[start:end]), " \t")); at < end && (strings.IndexByte("%!?", text[at]) >= 0 || helpLine.Match(text[at:end])) {
+		if at := start + len(text[start:end]) - len(strings.TrimLeft(string(text[start:end]), " \t")); at < end && (strings.IndexByte("%!?", text[at]) >= 0 || helpLine().Match(text[at:end])) {
 			text[at] = '#'
 		}
 		start = end + 1
@@ -77,7 +76,7 @@ func (f *File) addCell(cell notebookCell, number int32) {
 }
 
 // helpLine is a name with a question mark or two behind it, which asks IPython for help: `x?`, `np.*load*?`, `x[0].f??`.
-var helpLine = regexp.MustCompile(`^[\pL_*][\pL\pN_*]*(?:\.[\pL_*][\pL\pN_*]*|\[\d+\])*\?\??[ \t\r]*$`)
+var helpLine = Pattern(`^[\pL_*][\pL\pN_*]*(?:\.[\pL_*][\pL\pN_*]*|\[\d+\])*\?\??[ \t\r]*$`)
 
 func otherLanguage(text []byte) bool {
 	first := strings.TrimLeft(string(text), " \t\n")

@@ -317,7 +317,9 @@ func (st *store) indexOf(s *Snapshot, root string) []*nameIndex {
 		st.indices[root] = index
 	}
 	st.mu.Unlock()
-	index.once.Do(func() { index.fill(s, root) })
+	index.once.Do(func() {
+		index.fill(s, root)
+	})
 	return index.parts
 }
 
@@ -532,13 +534,15 @@ func (s *Snapshot) distancesOf(root string, words *pyscan.Words) distances {
 	if d := s.distances[key]; d != nil {
 		return d
 	}
-	if s.distances == nil {
-		s.distances = map[distanceKey]distances{}
-	}
 	all := s.store.indexOf(s, root)
 	d := s.store.distancesOf(key, all)
-	if edited := s.edited(root); len(edited) > 0 {
-		d = d.with(words, edited, all)
+	edited := s.edited(root)
+	if len(edited) == 0 {
+		return d
+	}
+	d = d.with(words, edited, all)
+	if s.distances == nil {
+		s.distances = map[distanceKey]distances{}
 	}
 	s.distances[key] = d
 	return d

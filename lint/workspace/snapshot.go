@@ -204,6 +204,7 @@ func (s *Snapshot) View(ctx context.Context) *View {
 type store struct {
 	mu      sync.Mutex
 	files   map[string]*fileEntry
+	texts   texts
 	kinds   map[string]EntryKind
 	lists   map[string][]string
 	parsed  map[*source.File]*parsed
@@ -216,12 +217,6 @@ type store struct {
 	indices   map[string]*indices
 	naming    map[string]func() map[string][]string
 	words     *wordSets
-}
-
-type fileEntry struct {
-	once sync.Once
-	file *source.File
-	err  error
 }
 
 // TreeBudget bounds the bytes of source text whose trees are held at a time; a tree takes some eight times its text.
@@ -279,9 +274,14 @@ func (st *store) file(files FS, name string) (*source.File, error) {
 		entry = &fileEntry{}
 		st.files[name] = entry
 	}
+	st.texts.uses++
+	entry.used = st.texts.uses
 	st.mu.Unlock()
 	entry.once.Do(func() {
 		raw, err := files.ReadFile(name)
+		if err == nil {
+			err = st.hold(entry, raw)
+		}
 		if err != nil {
 			entry.err = err
 			return

@@ -3,7 +3,7 @@ package config
 import (
 	_ "embed"
 	"fmt"
-	"regexp"
+	"github.com/trainvet/trainvet/lint/source"
 	"strings"
 
 	"github.com/trainvet/trainvet/configs"
@@ -96,7 +96,7 @@ func checkScalars(pass *lint.Pass, part *workspace.Part, node *configs.Node, key
 			d.As(lint.Error) // it is held against the words that it knows
 		}
 		d.Suggest("put it in quotes", lint.Safe, lint.Edit{At: node.At, Text: "'" + node.Raw + "'"})
-	case v.Kind() == constant.Int && known != nil && (known.Is("int") || known.Is("float")) && !known.Open() && octal.MatchString(node.Raw):
+	case v.Kind() == constant.Int && known != nil && (known.Is("int") || known.Is("float")) && !known.Open() && octal().MatchString(node.Raw):
 		pass.Reportf(node.At, "%s: %s is read as %s: a leading zero makes it octal", key, node.Raw, v).
 			Suggest("leave the zero out", lint.Unsafe, lint.Edit{At: node.At, Text: strings.TrimLeft(node.Raw, "0")})
 	case strings.Contains(node.Raw, ":") && (v.Kind() == constant.Int || v.Kind() == constant.Float):
@@ -106,8 +106,8 @@ func checkScalars(pass *lint.Pass, part *workspace.Part, node *configs.Node, key
 }
 
 var (
-	exponent = regexp.MustCompile(`^([-+]?)([0-9][0-9_]*)?(\.[0-9_]*)?[eE]([-+]?)([0-9]+)$`)
-	octal    = regexp.MustCompile(`^0[0-9]+$`)
+	exponent = source.Pattern(`^([-+]?)([0-9][0-9_]*)?(\.[0-9_]*)?[eE]([-+]?)([0-9]+)$`)
+	octal    = source.Pattern(`^0[0-9]+$`)
 )
 
 // looksNumeric reports whether people read text as a number with an exponent: 1e-5, 1E5, .5e3.
@@ -115,13 +115,13 @@ func looksNumeric(text string) bool {
 	if !strings.ContainsAny(text, "eE") || strings.IndexByte("-+.0123456789", text[0]) < 0 {
 		return false // most texts, without the price of a match
 	}
-	m := exponent.FindStringSubmatch(text)
+	m := exponent().FindStringSubmatch(text)
 	return m != nil && (m[2] != "" || len(m[3]) > 1)
 }
 
 // dotted writes a number with an exponent as every YAML loader reads it.
 func dotted(text string) string {
-	m := exponent.FindStringSubmatch(text)
+	m := exponent().FindStringSubmatch(text)
 	whole, fraction, sign := m[2], m[3], m[4]
 	if whole == "" {
 		whole = "0"
@@ -144,11 +144,11 @@ func isWord(raw string) bool {
 	return false
 }
 
-var nearNumber = regexp.MustCompile(`^[-+]?[0-9][0-9_]*\.?[0-9_]*[eE][-+_]*[0-9_]+$`)
+var nearNumber = source.Pattern(`^[-+]?[0-9][0-9_]*\.?[0-9_]*[eE][-+_]*[0-9_]+$`)
 
 // almostNumeric: text that people read as a number with an exponent, slips of the pen included: 1e-5, 1.0e_8.
 func almostNumeric(text string) bool {
-	return looksNumeric(text) || strings.ContainsAny(text, "eE") && strings.IndexByte("-+0123456789", text[0]) >= 0 && nearNumber.MatchString(text)
+	return looksNumeric(text) || strings.ContainsAny(text, "eE") && strings.IndexByte("-+0123456789", text[0]) >= 0 && nearNumber().MatchString(text)
 }
 
 // judgedNumber reports whether the plan wanted a number of a value.

@@ -3,7 +3,7 @@ package distributed
 import (
 	_ "embed"
 	"fmt"
-	"regexp"
+	"github.com/trainvet/trainvet/lint/source"
 	"slices"
 	"strconv"
 	"strings"
@@ -168,7 +168,7 @@ func (d *division) vocabulary() {
 var splitsLayersEvenly = []string{"megatron", "nemo", "hf-training-args", "model-training-parallel", "accelerate", "verl"}
 
 // unevenKey are settings that lay the layers out by hand.
-var unevenKey = regexp.MustCompile(`(first|last)_(pipeline|pp|stage)|(pipeline|pp|stage)s?_(\w*_)?(layout|split|partition|division|layers|num_layers)|` +
+var unevenKey = source.Pattern(`(first|last)_(pipeline|pp|stage)|(pipeline|pp|stage)s?_(\w*_)?(layout|split|partition|division|layers|num_layers)|` +
 	`layers?_(\w*_)?(list|split|partition|distribution|layout|per_stage|assignment)|uneven|standalone_embedding|account_for_(embedding|loss)|noop_layers|hybrid_(override|layer)_pattern|` +
 	`schedules_method|dualpipe`)
 
@@ -176,7 +176,7 @@ var unevenKey = regexp.MustCompile(`(first|last)_(pipeline|pp|stage)|(pipeline|p
 func (d *division) uneven() bool {
 	for _, item := range d.run.Keys() {
 		key := workspace.PlainKey(item.Key)
-		if unevenKey.MatchString(key) && !strings.HasPrefix(key, "num_layers_per") && key != "pipeline_parallel_layers_per_stage" {
+		if unevenKey().MatchString(key) && !strings.HasPrefix(key, "num_layers_per") && key != "pipeline_parallel_layers_per_stage" {
 			return true
 		}
 	}

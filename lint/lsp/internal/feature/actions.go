@@ -73,14 +73,14 @@ func (a *Actions) written(file *source.File, text string) (string, error) {
 }
 
 // existing is a suppression on a line to which a name can be added.
-var existing = regexp.MustCompile(`trainvet[ \t]*:[ \t]*ignore[ \t]*\[[^\]\n]*(\])`)
+var existing = source.Pattern(`trainvet[ \t]*:[ \t]*ignore[ \t]*\[[^\]\n]*(\])`)
 
 // IgnoreHere are the edits that hide a finding by a comment at the end of its line; false where the format has no comments, or where the
 // line ends inside of a text.
 func (a *Actions) IgnoreHere(finding check.Finding) (edits Edits, ok bool) {
 	line := a.File.LineSpan(a.File.Line(finding.At.Span.Start))
 	at, text := source.Span{Start: line.End, End: line.End}, ""
-	if known := existing.FindSubmatchIndex(a.File.Text[line.Start:line.End]); known != nil {
+	if known := existing().FindSubmatchIndex(a.File.Text[line.Start:line.End]); known != nil {
 		bracket := line.Start + uint32(known[2])
 		at, text = source.Span{Start: bracket, End: bracket}, ", "+finding.Rule.Name
 		if a.File.Text[bracket-1] == '[' {

@@ -2,7 +2,6 @@ package feature
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/trainvet/trainvet/configs"
@@ -100,14 +99,14 @@ func peak(run *workspace.Run) string {
 }
 
 // number is text that people mean as a number, and that YAML 1.1 does not take for one.
-var number = regexp.MustCompile(`^[-+]?(?:\d+\.?\d*|\.\d+)[eE][-+]?\d+$`)
+var number = source.Pattern(`^[-+]?(?:\d+\.?\d*|\.\d+)[eE][-+]?\d+$`)
 
 // texts visits the scalars that look like numbers and are text to the loader.
 func texts(d *dialect.Dialect, tree *configs.Tree, n *configs.Node, visit func(*configs.Node)) {
 	if n == nil {
 		return
 	}
-	if n.Kind == configs.Scalar && n.Style == configs.Plain && number.MatchString(n.Raw) && d.LoaderOf(tree).Resolve(n).Kind() == constant.String {
+	if n.Kind == configs.Scalar && n.Style == configs.Plain && number().MatchString(n.Raw) && d.LoaderOf(tree).Resolve(n).Kind() == constant.String {
 		visit(n)
 	}
 	for i := range n.Items {

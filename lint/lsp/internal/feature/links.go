@@ -2,7 +2,6 @@ package feature
 
 import (
 	"path"
-	"regexp"
 	"strings"
 
 	"github.com/trainvet/trainvet/lint"
@@ -18,9 +17,9 @@ type Link struct {
 }
 
 var (
-	fileName  = regexp.MustCompile(`[\w.@+-]*(?:/[\w.@+-]+)*\.(?:jsonc?|ya?ml|toml|py|sh)\b`)
-	ruleNames = regexp.MustCompile(`trainvet[ \t]*:[ \t]*(?:file-)?ignore[ \t]*\[([^\]\n]*)\]`)
-	ruleName  = regexp.MustCompile(`[a-z0-9-]+`)
+	fileName  = source.Pattern(`[\w.@+-]*(?:/[\w.@+-]+)*\.(?:jsonc?|ya?ml|toml|py|sh)\b`)
+	ruleNames = source.Pattern(`trainvet[ \t]*:[ \t]*(?:file-)?ignore[ \t]*\[([^\]\n]*)\]`)
+	ruleName  = source.Pattern(`[a-z0-9-]+`)
 )
 
 // maxLinks bounds the names that are looked up in one file.
@@ -29,7 +28,7 @@ const maxLinks = 500
 // Links are the names of files of the project that stand in a config or script, and the rules that suppressions name.
 func Links(view *workspace.View, file *source.File, rules []*lint.Rule) []Link {
 	var links []Link
-	for i, at := range fileName.FindAllIndex(file.Text, maxLinks) {
+	for i, at := range fileName().FindAllIndex(file.Text, maxLinks) {
 		if i == maxLinks {
 			break
 		}
@@ -37,8 +36,8 @@ func Links(view *workspace.View, file *source.File, rules []*lint.Rule) []Link {
 			links = append(links, Link{At: source.Span{Start: uint32(at[0]), End: uint32(at[1])}, File: target})
 		}
 	}
-	for _, list := range ruleNames.FindAllSubmatchIndex(file.Text, maxLinks) {
-		for _, at := range ruleName.FindAllIndex(file.Text[list[2]:list[3]], -1) {
+	for _, list := range ruleNames().FindAllSubmatchIndex(file.Text, maxLinks) {
+		for _, at := range ruleName().FindAllIndex(file.Text[list[2]:list[3]], -1) {
 			from, to := list[2]+at[0], list[2]+at[1]
 			if rule := lint.Find(rules, string(file.Text[from:to])); rule != nil {
 				links = append(links, Link{At: source.Span{Start: uint32(from), End: uint32(to)}, URL: rule.URL()})

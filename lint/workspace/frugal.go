@@ -1,0 +1,141 @@
+package workspace
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"hash/maphash"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/trainvet/trainvet/lint/source"
+)
+
+// textBudget bounds the bytes of text that a frugal snapshot holds. Most projects fit, so that their files are read once.
+const textBudget = 64 << 20
+
+// texts count the file texts that are held.
+type texts struct {
+	uses  int // of files so far
+	bytes int // of the texts that are held and may go
+	max   int // 0: all are held
+	seed  maphash.Seed
+}
+
+// fileEntry is a file that was read, or one of which only that is remembered.
+type fileEntry struct {
+	once sync.Once
+	file *source.File
+	err  error
+
+	size   int    // of the text, bytes; 0 until it is read
+	print  uint64 // of the bytes on disk
+	before bool   // it was read before, and had that print
+	kept   bool   // it may not go
+	used   int    // the later, the higher
+}
+
+var errChanged = errors.New("changed while it was checked")
+
+// Frugal makes the snapshot, and those made from it, let go of the texts that were used longest ago, and of projects that are done: for a check of many files of
+// which each is looked at once. What is asked for again is read again; a file that has another text by then counts as unreadable.
+func (s *Snapshot) Frugal() *Snapshot {
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	if s.store.texts.max == 0 {
+		s.store.texts.max, s.store.texts.seed = textBudget, maphash.MakeSeed()
+		for _, entry := range s.store.files {
+			entry.kept = true // read before, without a print
+		}
+	}
+	return s
+}
+
+// Keep holds on to the text of a file: places in it are to be shown.
+func (s *Snapshot) Keep(name string) {
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	if entry := s.store.files[name]; entry != nil && !entry.kept {
+		entry.kept = true
+		s.store.texts.bytes -= entry.size
+	}
+}
+
+// hold counts a text that was just read. It fails where the file was another one before.
+func (st *store) hold(entry *fileEntry, raw []byte) error {
+	st.mu.Lock()
+	max, seed := st.texts.max, st.texts.seed
+	st.mu.Unlock()
+	if max == 0 {
+		return nil
+	}
+	print := maphash.Bytes(seed, raw)
+	if entry.before && print != entry.print {
+		return errChanged
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	entry.print, entry.before = print, true
+	if entry.size = len(raw); !entry.kept {
+		st.texts.bytes += entry.size
+	}
+	if st.texts.bytes > max {
+		st.evictTexts(max - max/4) // some under it, so that it need not be done for each file
+	}
+	return nil
+}
+
+// evictTexts drops the texts that were used longest ago until so many bytes are left. Who reads one of them goes on doing so.
+func (st *store) evictTexts(keep int) {
+	byAge := slices.SortedFunc(maps.Keys(st.files), func(a, b string) int { return cmp.Compare(st.files[a].used, st.files[b].used) })
+	for _, name := range byAge {
+		if st.texts.bytes <= keep {
+			return
+		}
+		entry := st.files[name]
+		if entry.kept || entry.size == 0 {
+			continue
+		}
+		st.forget(name, entry)
+	}
+}
+
+// ProjectRoot is the folder that counts as the project of a file.
+func (s *Snapshot) ProjectRoot(name string) string {
+	return s.View(context.Background()).Forgetful().projectRoot(name)
+}
+
+// Release lets go of what a frugal snapshot holds for the project with that root: all its files are done. What another project asks about it
+// is found anew.
+func (s *Snapshot) Release(root string) {
+	st := s.store
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.texts.max == 0 {
+		return
+	}
+	in := func(key string) bool {
+		folder, _ := rootDepth(key)
+		return folder == root || root != "." && inside(root, folder)
+	}
+	maps.DeleteFunc(st.indices, func(key string, _ *indices) bool { return in(key) })
+	maps.DeleteFunc(st.distances, func(key distanceKey, _ distances) bool { return in(key.root) })
+	for key := range st.naming {
+		if strings.HasPrefix(key, "holding ") || in(areaOf(key).folder) {
+			delete(st.naming, key)
+		}
+	}
+	for name, entry := range st.files {
+		if !entry.kept && entry.size > 0 && root != "." && inside(root, name) {
+			st.forget(name, entry)
+		}
+	}
+}
+
+// forget drops the text of a file. Who reads it goes on doing so.
+func (st *store) forget(name string, entry *fileEntry) {
+	st.texts.bytes -= entry.size
+	st.files[name] = &fileEntry{print: entry.print, before: true, used: entry.used}
+}

@@ -1,0 +1,109 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+)
+
+// counted is an FS that counts how often each file is read.
+type counted struct {
+	files map[string]string
+	reads map[string]int
+}
+
+func (c *counted) ReadFile(name string) ([]byte, error) {
+	text, is := c.files[name]
+	if !is {
+		return nil, fs.ErrNotExist
+	}
+	c.reads[name]++
+	return []byte(text), nil
+}
+func (c *counted) ReadDir(string) ([]fs.DirEntry, error) { return nil, nil }
+func (c *counted) Kind(name string) EntryKind {
+	if _, is := c.files[name]; is {
+		return RegularFile
+	}
+	return Absent
+}
+
+func manyFiles(count, size int) *counted {
+	c := &counted{map[string]string{}, map[string]int{}}
+	for i := range count {
+		c.files[fmt.Sprintf("p%d/m.py", i)] = fmt.Sprintf("x = %d #", i) + strings.Repeat("x", size)
+	}
+	return c
+}
+
+// TestFrugal reads more than the budget: the oldest texts go, those that are to be kept stay, and what went is read again.
+func TestFrugal(t *testing.T) {
+	c := manyFiles(8, textBudget/4)
+	s := NewSnapshot(c)
+	if _, err := s.File("p0/m.py"); err != nil { // before anybody is frugal
+		t.Fatal(err)
+	}
+	s.Frugal()
+	for i := 1; i < 8; i++ {
+		name := fmt.Sprintf("p%d/m.py", i)
+		if _, err := s.File(name); err != nil {
+			t.Fatal(err)
+		}
+		if i == 1 {
+			s.Keep(name)
+			s.Keep(name)
+		}
+	}
+	if s.store.texts.bytes > textBudget {
+		t.Errorf("%d bytes are held, at most %d were to be", s.store.texts.bytes, textBudget)
+	}
+	for name, want := range map[string]int{"p0/m.py": 1, "p1/m.py": 1, "p2/m.py": 2, "p7/m.py": 1} {
+		file, err := s.File(name)
+		if err != nil || !bytes.HasPrefix(file.Text, []byte("x = "+name[1:2])) {
+			t.Errorf("%s is not what it was: %v", name, err)
+		}
+		if c.reads[name] != want {
+			t.Errorf("%s was read %d times, wanted %d", name, c.reads[name], want)
+		}
+	}
+}
+
+// TestRelease lets a project go, and with it the texts of its files alone. One that has changed by the time it is read again is not taken
+// for what it was.
+func TestRelease(t *testing.T) {
+	c := manyFiles(3, 10)
+	s := NewSnapshot(c)
+	s.View(context.Background()).Text("p0/m.py")
+	s.Release("p0") // it holds everything still
+	s.Frugal()
+	for _, name := range []string{"p1/m.py", "p2/m.py"} {
+		if got := s.ProjectRoot(name); got != name[:2] {
+			t.Errorf("the project of %s is %s", name, got)
+		}
+		if _, err := s.File(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.store.indexOf(s, "p1")
+	s.store.indexOf(s, "p2")
+	s.Release("p1")
+	if s.store.indices["p1"] != nil || s.store.indices["p2"] == nil {
+		t.Error("the index of p1 was to go, and that of p2 to stay")
+	}
+	c.files["p1/m.py"] = "import os"
+	for name, want := range map[string]int{"p0/m.py": 1, "p1/m.py": 2, "p2/m.py": 1} {
+		_, err := s.File(name)
+		if (err == errChanged) != (name == "p1/m.py") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if c.reads[name] != want {
+			t.Errorf("%s was read %d times, wanted %d", name, c.reads[name], want)
+		}
+	}
+	if s.store.texts.bytes != len(c.files["p2/m.py"]) {
+		t.Errorf("%d bytes are counted", s.store.texts.bytes)
+	}
+}
