@@ -235,8 +235,12 @@ func (r *jsonReader) value() *Node {
 	return r.plain()
 }
 
-// fill sets raw text and end of a scalar by reading it.
+// fill sets raw text and end of a scalar by reading it. A value beyond the bound is not there to be read.
 func (n *Node) fill(r *jsonReader, read func() string) *Node {
+	if r.stopped && r.pos >= len(r.text) {
+		n.Kind, n.Open = Invalid, true
+		return n
+	}
 	n.Raw = read()
 	n.At.Span.End = uint32(r.pos)
 	n.Open = isInterpolated(n.Raw)

@@ -381,6 +381,9 @@ func (r *jsonReader) plain() *Node {
 	return r.quoteless()
 }
 
+// maxQuoteless bounds the text without quotes, bytes, that is looked at for what was meant.
+const maxQuoteless = 64 << 10
+
 // quoteless reads text without quotes, which is a string for HJSON: up to the end of the line, comments included.
 func (r *jsonReader) quoteless() *Node {
 	start := r.pos
@@ -391,7 +394,7 @@ func (r *jsonReader) quoteless() *Node {
 		word++
 	}
 	whole := start + len(bytes.TrimRight(r.text[start:line], " \t"))
-	meant := !isSuspicious(r.text[start:whole], r.text[start:word])
+	meant := whole-start > maxQuoteless || !isSuspicious(r.text[start:whole], r.text[start:word])
 	if r.cut {
 		end = r.cutEnd(start, line)
 		meant = meant && end == line
@@ -406,6 +409,11 @@ func (r *jsonReader) quoteless() *Node {
 	}
 	r.pos = end
 	node := r.node(Scalar, Unquoted, start, end, string(r.text[start:end]))
+	if end-start > maxQuoteless {
+		r.hjson(start, end, nil, "text without quotes")
+		node.Open = true
+		return node
+	}
 	message, text := describeWord(node.Raw)
 	fix := &Fix{"Write " + text, node.At.Span, text}
 	if text == "" {

@@ -80,10 +80,10 @@ func (r *tomlReader) fault(start, end int, fix *Fix, format string, args ...any)
 
 // judge lets the library read the file, and again without each entry that it refuses.
 func (r *tomlReader) judge() {
-	text := r.text
+	text := bytes.Clone(r.text)
 	for at, span := range r.statements {
 		if r.faulty[at] {
-			text = blank(text, span)
+			fill(text, span, ' ')
 		}
 	}
 	rounds := maxTOMLRounds
@@ -114,7 +114,7 @@ func (r *tomlReader) judge() {
 		} else if len(r.tree.Errors) < MaxErrors {
 			r.tree.Errors = append(r.tree.Errors, Error{At: r.place(start, end), Message: fault.Message})
 		}
-		text = blank(text, span)
+		fill(text, span, ' ')
 	}
 }
 

@@ -40,7 +40,7 @@ const maxYAML = 8 << 20
 // yamlValues tells about how many values a text has by its separators: the library reads all of it before they can be counted.
 // A key with its value are two. Comments, but not texts, are passed over; a text so dense with separators is no config.
 func yamlValues(text []byte) int {
-	commas, colons, dashes := 0, 0, 0
+	commas, colons, dashes, quotes, opened := 0, 0, 0, 0, 0
 	blankAfter := func(i int) bool { return i+1 == len(text) || text[i+1] <= ' ' }
 	first := true // nothing but blanks since the line began
 	for i := 0; i < len(text); i++ {
@@ -62,10 +62,14 @@ func yamlValues(text []byte) int {
 			colons++
 		case c == '-' && blankAfter(i):
 			dashes++
+		case c == '"' || c == '\'':
+			quotes++
+		case c == '[' || c == '{':
+			opened++
 		}
 		first = false
 	}
-	return max(commas+colons, 2*colons+dashes)
+	return max(commas+colons, 2*colons+dashes, quotes/2+opened)
 }
 
 type yamlReader struct {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"github.com/trainvet/trainvet/lint/check"
 	"github.com/trainvet/trainvet/lint/source"
@@ -26,9 +27,10 @@ func (a *app) inputs(f *checkFlags, paths []string) *inputs {
 	if len(paths) == 0 && len(f.command) == 0 {
 		paths = []string{"."}
 	}
-	in := &inputs{snapshot: workspace.NewSnapshot(workspace.Disk{})}
-	in.settings = &check.Resolver{Snapshot: in.snapshot, Dir: a.dir, Rules: a.rules, Declare: custom.Rule, Flags: f.settings}
 	named, stdin := withoutStdin(paths)
+	words := filesIn(f.command)
+	in := &inputs{snapshot: workspace.NewSnapshot(workspace.NewConfined(a.dir, slices.Concat(named, words)...))}
+	in.settings = &check.Resolver{Snapshot: in.snapshot, Dir: a.dir, Rules: a.rules, Declare: custom.Rule, Flags: f.settings}
 	in.targets, in.problems = check.Discover(named, in.settings)
 	if stdin {
 		in.stdin = stdinName(f.stdinFilename)
@@ -40,7 +42,7 @@ func (a *app) inputs(f *checkFlags, paths []string) *inputs {
 	}
 	if len(f.command) > 0 {
 		in.add(commandFile(f.command))
-		more, problems := check.Discover(filesIn(f.command), in.settings)
+		more, problems := check.Discover(words, in.settings)
 		in.targets, in.problems = append(in.targets, more...), append(in.problems, problems...)
 	}
 	in.snapshot = check.GuessKinds(in.snapshot, in.targets)

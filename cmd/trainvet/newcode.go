@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -55,9 +56,13 @@ func (a *app) changed(ctx context.Context, flag string, f *newFromFlags, stdinTa
 	if flag == "new-from-patch" {
 		text, err := a.readPatch(f.patch, stdinTaken)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", f.patch, err)
 		}
-		return changes.FromPatch(text, repo, a.dir)
+		set, err := changes.FromPatch(text, repo, a.dir)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.patch, err)
+		}
+		return set, nil
 	}
 	if noRepo != nil {
 		return nil, noRepo
@@ -74,16 +79,27 @@ func (a *app) changed(ctx context.Context, flag string, f *newFromFlags, stdinTa
 	return repo.Since(ctx, commit)
 }
 
+// readPatch reads a patch of at most source.MaxSize bytes, a FIFO included: `--new-from-patch <(git diff)`. What is cut off would make
+// new lines look old, so a longer one is an error.
 func (a *app) readPatch(name string, stdinTaken bool) ([]byte, error) {
-	if name == "-" {
-		if stdinTaken {
-			return nil, fmt.Errorf("stdin is read for the path - already")
+	in := a.stdin
+	switch {
+	case name != "-":
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, errors.New(osReason(err))
 		}
-		return io.ReadAll(io.LimitReader(a.stdin, source.MaxSize))
+		defer file.Close()
+		in = file
+	case stdinTaken:
+		return nil, errors.New("stdin is read for the path - already")
 	}
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %s", name, osReason(err))
+	text, err := io.ReadAll(io.LimitReader(in, source.MaxSize+1))
+	switch {
+	case err != nil:
+		return nil, errors.New(osReason(err))
+	case len(text) > source.MaxSize:
+		return nil, fmt.Errorf("larger than %d MB, not read", source.MaxSize>>20)
 	}
 	return text, nil
 }

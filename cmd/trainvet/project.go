@@ -35,7 +35,7 @@ func (a *app) openAs(format string, files []string, facts *factFlags) (*project,
 // open reads the named files, with the facts of the flags and of the settings above each file. Nil means that the settings are
 // wrong, and that this was said.
 func (a *app) open(names []string, facts plan.Plan) *project {
-	snapshot := workspace.NewSnapshot(workspace.Disk{})
+	snapshot := workspace.NewSnapshot(workspace.NewConfined(a.dir, names...))
 	settings := &check.Resolver{Snapshot: snapshot, Dir: a.dir, Rules: a.rules, Declare: custom.Rule, Flags: check.Flags{Run: facts}}
 	p := &project{}
 	var targets []check.Target

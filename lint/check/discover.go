@@ -43,6 +43,8 @@ func Discover(names []string, settings *Resolver) ([]Target, []Problem) {
 		switch {
 		case err != nil:
 			walk.problem(name, err)
+		case settings.outside(absolute) != nil:
+			walk.problem(name, settings.outside(absolute))
 		case info.IsDir():
 			walk.root = name
 			walk.folder(name, absolute, ignoredAbove(absolute, settings.Dir))
@@ -75,6 +77,14 @@ func withoutIdle(targets []Target) []Target {
 // it. The name is relative to the current folder. False: the settings leave it out.
 func Opened(name string, settings *Resolver) (Target, bool) {
 	return Target{Path: name, Named: true, Test: IsTest(name)}, !settings.Excludes(name)
+}
+
+// outside is what keeps a name from being followed that leads out of the project.
+func (r *Resolver) outside(absolute string) error {
+	if r == nil || r.Snapshot == nil {
+		return nil
+	}
+	return r.Snapshot.Outside(absolute)
 }
 
 // onDisk is the name under which the process finds a file.
@@ -138,7 +148,7 @@ func (w *walker) folder(shown, absolute string, above []patterns) {
 		folder, regular := entry.IsDir(), entry.Type().IsRegular()
 		if entry.Type()&fs.ModeSymlink != 0 {
 			info, err := os.Stat(filepath.FromSlash(on(name)))
-			regular = err == nil && info.Mode().IsRegular()
+			regular = err == nil && info.Mode().IsRegular() && w.settings.outside(full) == nil
 		}
 		switch {
 		case !folder && !regular, folder && strings.HasPrefix(entry.Name(), "."), isIgnored(ignored, full, folder):
@@ -249,7 +259,7 @@ func ignoredAbove(folder, current string) []patterns {
 const ignoreLimit = 1 << 20
 
 func readIgnore(base, file string) (patterns, bool) {
-	info, err := os.Stat(filepath.FromSlash(file))
+	info, err := os.Lstat(filepath.FromSlash(file)) // git follows no link here either
 	if err != nil || !info.Mode().IsRegular() {
 		return patterns{}, false
 	}

@@ -221,7 +221,7 @@ type Flags struct {
 
 // Absolute is a name as seen from the current folder.
 func (r *Resolver) Absolute(name string) string {
-	if path.IsAbs(name) || len(name) > 1 && name[1] == ':' {
+	if source.IsAbsolute(name) {
 		return path.Clean(name)
 	}
 	return path.Join(r.Dir, name)
@@ -311,7 +311,7 @@ func (r *Resolver) find(folder string) *Settings {
 func (r *Resolver) own(folder string) *Settings {
 	for _, name := range settingsFiles {
 		name = path.Join(folder, name)
-		if r.Snapshot.Kind(name) != workspace.RegularFile {
+		if kind := r.Snapshot.Kind(name); kind == workspace.Absent || kind == workspace.Folder {
 			continue
 		}
 		if found := r.load(name, nil); found != nil {
@@ -320,6 +320,9 @@ func (r *Resolver) own(folder string) *Settings {
 	}
 	return nil
 }
+
+// maxSettings bounds a settings file, bytes.
+const maxSettings = 1 << 20
 
 // load reads a settings file and those that it extends; nil for a pyproject.toml that says nothing about trainvet.
 func (r *Resolver) load(name string, inside []string) *Settings {
@@ -335,6 +338,9 @@ func (r *Resolver) load(name string, inside []string) *Settings {
 	file, err := r.Snapshot.File(name)
 	if err != nil {
 		return fail(err.Error())
+	}
+	if len(file.Text) > maxSettings {
+		return fail(fmt.Sprintf("larger than %d MB, not read", maxSettings>>20))
 	}
 	if file.Kind != source.TOML {
 		file = &source.File{Path: file.Path, Kind: source.TOML, Text: file.Text, Segments: file.Segments, Raw: file.Raw}
@@ -364,6 +370,8 @@ func (r *Resolver) load(name string, inside []string) *Settings {
 			switch {
 			case slices.Contains(inside, target):
 				read.fail(base.At, "%s extends itself", r.shown(target))
+			case !r.reaches(name, target):
+				read.fail(base.At, "%s lies outside of the project, not read", r.shown(target))
 			case r.Snapshot.Kind(target) == workspace.Absent:
 				read.fail(base.At, "%s: no such file", r.shown(target))
 			default:
@@ -390,6 +398,29 @@ func (r *Resolver) load(name string, inside []string) *Settings {
 	}
 	r.files[name] = settings
 	return settings
+}
+
+// reaches reports whether a settings file may name another file: one in the same checkout or, without one, below
+// the current folder or the folder above its own. Settings that the user names may name any.
+func (r *Resolver) reaches(name, target string) bool {
+	if r.Flags.Config != "" {
+		return true
+	}
+	folder := path.Dir(name)
+	for at := folder; ; at = path.Dir(at) {
+		if r.Snapshot.Kind(path.Join(at, ".git")) != workspace.Absent {
+			_, in := below(at, target)
+			return in
+		}
+		if path.Dir(at) == at {
+			break
+		}
+	}
+	_, from := below(r.Dir, name)
+	_, to := below(r.Dir, target)
+	above := path.Dir(folder)
+	_, near := below(above, target)
+	return from && to || near && above != "/" || path.Dir(target) == folder
 }
 
 // finish applies the flags and works out which rules are on.

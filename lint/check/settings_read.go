@@ -122,7 +122,9 @@ func (r *settingsReader) rootKeys() map[string]func(*configs.Node) {
 		},
 		"baseline": func(n *configs.Node) {
 			if name, ok := r.text(n); ok {
-				s.Baseline = path.Join(s.Folder, name)
+				if s.Baseline = path.Join(s.Folder, name); !r.resolver.reaches(r.name, s.Baseline) {
+					r.fail(n.At, "%s lies outside of the project, not read", r.resolver.shown(s.Baseline))
+				}
 			}
 		},
 		"tests":          func(n *configs.Node) { s.Tests, _ = r.truth(n) },

@@ -62,7 +62,7 @@ func Revision(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	defer files.blobs.Close()
-	after := o.side(workspace.Disk{})
+	after := o.side(workspace.NewConfined(o.Dir, o.Paths...))
 	result := &Result{}
 	after.targets, result.Problems = check.Discover(o.Paths, after.settings)
 	old := o.side(files)
@@ -162,7 +162,7 @@ func (o *Options) oldTargets(files *before, now []check.Target, changed []change
 // covers reports whether a file lies in one of the paths that are compared.
 func (o *Options) covers(name string) bool {
 	absolute := func(name string) string {
-		if path.IsAbs(name) || len(name) > 1 && name[1] == ':' {
+		if source.IsAbsolute(name) {
 			return path.Clean(name)
 		}
 		return path.Join(o.Dir, name)

@@ -62,7 +62,7 @@ func folderOf(name string) string {
 
 // name is the name inside of the work tree; false for what lies outside, and for the folder of git itself.
 func (b *before) name(name string) (string, bool) {
-	if !path.IsAbs(name) && (len(name) < 2 || name[1] != ':') {
+	if !source.IsAbsolute(name) {
 		name = path.Join(b.dir, name)
 	}
 	inside, ok := b.repo.Name(path.Clean(name))

@@ -30,6 +30,9 @@ func Decode(name string, kind Kind, raw []byte) (*File, error) {
 	if len(raw) > MaxSize {
 		return fail("larger than %d MB, not read", MaxSize>>20)
 	}
+	if limit := maxText(kind); kind != Notebook && len(raw) > limit {
+		return fail("larger than %d MB, not read", limit>>20)
+	}
 	if bytes.HasPrefix(raw, []byte("\xFF\xFE")) || bytes.HasPrefix(raw, []byte("\xFE\xFF")) {
 		return fail("is UTF-16; save it as UTF-8")
 	}

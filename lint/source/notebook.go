@@ -37,7 +37,9 @@ func notebook(file *File) (*File, error) {
 	}
 	for i, cell := range cells {
 		if cell.code && !otherLanguage(cell.text) {
-			out.addCell(cell, int32(i+1))
+			if out.addCell(cell, int32(i+1)); len(out.Text) > maxText(Notebook) {
+				return nil, &Error{file.Path, fmt.Sprintf("cell %d: more than %d MB of code, not read", i+1, maxText(Notebook)>>20)}
+			}
 		}
 	}
 	if out.Segments == nil {

@@ -16,6 +16,24 @@ import (
 // MaxSize bounds the size in bytes of a file that is read. Larger files are reported as unreadable.
 const MaxSize = 64 << 20
 
+// Bounds of the text of some kinds, bytes: their trees may take a hundred times as much. Other kinds bound their values and depth. The
+// largest sources that people write are a tenth of this.
+const (
+	MaxPython = 5 << 20 // of a notebook, the text of its code cells
+	MaxScript = 4 << 20 // shell, Dockerfile and requirements
+)
+
+// maxText is the bound of the text of a kind, bytes.
+func maxText(kind Kind) int {
+	switch kind {
+	case Python, Notebook:
+		return MaxPython
+	case Shell, Dockerfile, Requirements:
+		return MaxScript
+	}
+	return MaxSize
+}
+
 // Span is the half-open range [Start, End) of bytes in File.Text.
 type Span struct{ Start, End uint32 }
 

@@ -31,13 +31,14 @@ func (v *View) locate(from, module string, level int) string {
 		for range level - 1 {
 			folder = path.Dir(folder)
 		}
-		if module == "" {
-			return v.moduleAt(folder)
+		base := path.Join(folder, strings.ReplaceAll(module, ".", "/"))
+		if !inside(v.settingsTop(from), path.Join(base, "__init__.py")) { // as many dots as one likes
+			return ""
 		}
-		return v.moduleAt(path.Join(folder, strings.ReplaceAll(module, ".", "/")))
+		return v.moduleAt(base)
 	}
-	top, _, _ := strings.Cut(module, ".")
-	if module == "" || libraries[top] {
+	first, _, _ := strings.Cut(module, ".")
+	if module == "" || libraries[first] {
 		return ""
 	}
 	key := importKey{path.Dir(from), module}
@@ -46,15 +47,16 @@ func (v *View) locate(from, module string, level int) string {
 	}
 	found := ""
 	relative := strings.ReplaceAll(module, ".", "/")
+	top := v.settingsTop(from)
 	for folder := path.Dir(from); ; folder = path.Dir(folder) {
 		for _, root := range []string{folder, path.Join(folder, "src")} {
-			if v.holdsPackage(root, top) {
+			if v.holdsPackage(root, first) {
 				if found = v.moduleAt(path.Join(root, relative)); found != "" {
 					break
 				}
 			}
 		}
-		if found != "" || folder == "." || folder == "/" || strings.HasSuffix(folder, "..") || v.isRoot(folder) {
+		if found != "" || folder == "." || folder == "/" || strings.HasSuffix(folder, "..") || folder == top {
 			break
 		}
 	}

@@ -161,7 +161,8 @@ func inside(folder, file string) bool {
 	if folder == "." {
 		return !strings.HasPrefix(file, "..") && !path.IsAbs(file)
 	}
-	return strings.HasPrefix(file, strings.TrimSuffix(folder, "/")+"/")
+	rest, in := strings.CutPrefix(file, strings.TrimSuffix(folder, "/")+"/")
+	return in && rest != ".." && !strings.HasPrefix(rest, "../") // ../../x is not below ..
 }
 
 // start assembles the runs that begin at a file: one for each document of a config, one for each command of a script.

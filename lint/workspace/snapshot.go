@@ -74,18 +74,13 @@ func (Disk) Kind(name string) EntryKind {
 // ReadFile implements FS.
 func (d Disk) ReadFile(name string) ([]byte, error) {
 	info, err := os.Stat(filepath.FromSlash(name))
-	switch {
-	case err != nil:
-		return nil, plain(err)
-	case info.IsDir():
-		return nil, errFolder
-	case !info.Mode().IsRegular():
-		return nil, errSpecial
-	case info.Size() > source.MaxSize:
-		return nil, errLarge
+	if err == nil {
+		err = readable(info)
 	}
-	raw, err := os.ReadFile(filepath.FromSlash(name))
-	return raw, plain(err)
+	if err != nil {
+		return nil, plain(err)
+	}
+	return readRegular(filepath.FromSlash(name))
 }
 
 // ReadDir implements FS.

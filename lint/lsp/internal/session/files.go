@@ -13,7 +13,12 @@ import (
 
 // rooted is the file system as it looks from a folder: names that are not absolute are looked up from there, as `trainvet check`
 // does it when it is started there.
-type rooted struct{ root string }
+type rooted struct {
+	root  string
+	files *workspace.Confined
+}
+
+func newRooted(root string) rooted { return rooted{root, workspace.NewConfined(root)} }
 
 func (r rooted) at(name string) string {
 	if isAbsolute(name) {
@@ -23,18 +28,18 @@ func (r rooted) at(name string) string {
 }
 
 // ReadFile implements workspace.FS.
-func (r rooted) ReadFile(name string) ([]byte, error) { return workspace.Disk{}.ReadFile(r.at(name)) }
+func (r rooted) ReadFile(name string) ([]byte, error) { return r.files.ReadFile(r.at(name)) }
 
 // ReadDir implements workspace.FS.
 func (r rooted) ReadDir(name string) ([]fs.DirEntry, error) {
-	return workspace.Disk{}.ReadDir(r.at(name))
+	return r.files.ReadDir(r.at(name))
 }
 
 // Kind implements workspace.FS.
-func (r rooted) Kind(name string) workspace.EntryKind { return workspace.Disk{}.Kind(r.at(name)) }
+func (r rooted) Kind(name string) workspace.EntryKind { return r.files.Kind(r.at(name)) }
 
 func isAbsolute(name string) bool {
-	return path.IsAbs(name) || len(name) > 1 && name[1] == ':'
+	return source.IsAbsolute(name)
 }
 
 // PathOf is the absolute path of a file URI, with forward slashes; false for other schemes.
@@ -100,7 +105,7 @@ func kindOf(name, language, text string) source.Kind {
 // read, as `trainvet check` could not read it either.
 func fileOf(name string, kind source.Kind, text string) *source.File {
 	raw := []byte(text)
-	if kind == source.Python && len(text) <= source.MaxSize && !strings.HasPrefix(text, "\uFEFF") && strings.IndexByte(text, 0) < 0 {
+	if kind == source.Python && len(text) <= source.MaxPython && !strings.HasPrefix(text, "\uFEFF") && strings.IndexByte(text, 0) < 0 {
 		return &source.File{Path: name, Kind: kind, Text: raw, Raw: raw}
 	}
 	file, err := source.Decode(name, kind, raw)

@@ -35,14 +35,14 @@ type walk struct {
 }
 
 func newProject(root string, rules ruleSet) *Project {
-	p := &Project{Root: root, rules: rules, snapshot: workspace.NewSnapshot(rooted{root}), cache: check.NewCache(), walk: &walk{}}
+	p := &Project{Root: root, rules: rules, snapshot: workspace.NewSnapshot(newRooted(root)), cache: check.NewCache(), walk: &walk{}}
 	p.settings = p.resolver(nil)
 	return p
 }
 
 // resolver reads the settings of the project anew. The last ones hold in place of what is faulty.
 func (p *Project) resolver(last *check.Resolver) *check.Resolver {
-	files := workspace.NewSnapshot(workspace.Disk{}).With(slices.Collect(maps.Values(p.overlay))...)
+	files := workspace.NewSnapshot(workspace.NewConfined(p.Root)).With(slices.Collect(maps.Values(p.overlay))...)
 	r := &check.Resolver{Snapshot: files, Dir: p.Root, Rules: p.rules.all, Declare: p.rules.declare, Elsewhere: true, Lenient: true, Last: last}
 	r.For(p.Root)
 	if last != nil {

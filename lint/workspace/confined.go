@@ -1,0 +1,227 @@
+package workspace
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"sync"
+
+	"github.com/trainvet/trainvet/lint/source"
+)
+
+// Confined is the FS of the operating system without what symbolic links lead to outside of a project: whoever can put a link into a
+// project must not choose which other files of the machine are read, and perhaps shown. A project is the checkout of git that a file
+// lies in; without one the current folder; outside of that the folder that was named. What lies in none of them (settings above the
+// project) belongs to the user and is read as it is.
+type Confined struct {
+	dir   string          // current folder, absolute
+	named map[string]bool // what was named, absolute
+
+	mu      sync.Mutex
+	borders map[string]*border // by folder
+}
+
+// border is how far the links of a folder may lead.
+type border struct {
+	top      string // without links; "": they may lead anywhere
+	checkout bool   // the top is that of a checkout
+	outside  bool   // the folder itself was reached by a link that leads out
+}
+
+// NewConfined is the disk as seen from a folder, absolute with forward slashes. Named are the files and folders that the user asks for:
+// links out of them are followed where no checkout is around them.
+func NewConfined(dir string, named ...string) *Confined {
+	c := &Confined{dir: path.Clean(dir), named: map[string]bool{}, borders: map[string]*border{}}
+	for _, name := range named {
+		c.named[c.absolute(filepath.ToSlash(name))] = true
+	}
+	return c
+}
+
+func (c *Confined) absolute(name string) string {
+	if source.IsAbsolute(name) {
+		return path.Clean(name)
+	}
+	return path.Join(c.dir, name)
+}
+
+var errOutside = errors.New("is a link out of the project, not read")
+
+// stat describes what a name leads to; the error is errOutside where that lies outside of the project.
+func (c *Confined) stat(name string) (string, fs.FileInfo, error) {
+	name = c.absolute(name)
+	on := filepath.FromSlash(name)
+	info, err := os.Lstat(on)
+	if err != nil {
+		return on, nil, err
+	}
+	b := c.border(path.Dir(name))
+	if info.Mode()&fs.ModeSymlink == 0 {
+		if b.outside {
+			err = errOutside
+		}
+		return on, info, err
+	}
+	if info, err = os.Stat(on); err != nil || b.top == "" || c.named[name] && !b.checkout {
+		return on, info, err
+	}
+	real, err := filepath.EvalSymlinks(on)
+	if err == nil && !b.holds(filepath.ToSlash(real)) {
+		err = errOutside
+	}
+	return on, info, err
+}
+
+// holds reports whether a name without links lies within the border.
+func (b *border) holds(real string) bool {
+	return b.top == "" || real == b.top || inside(b.top, real)
+}
+
+// border finds out how far the links of a folder may lead.
+func (c *Confined) border(folder string) *border {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.find(folder)
+}
+
+func (c *Confined) find(folder string) *border {
+	if known := c.borders[folder]; known != nil {
+		return known
+	}
+	b := &border{}
+	if above := path.Dir(folder); above != folder {
+		outer := c.find(above)
+		*b = *outer
+	}
+	c.borders[folder] = b
+	switch {
+	case (folder == c.dir || c.named[folder] && !b.checkout) && (b.outside || !b.holds(realName(folder))): // who stands there or names it means it
+		b.top, b.outside = realName(folder), false
+	case b.top == "" && (folder == c.dir || c.named[folder]):
+		b.top = realName(folder)
+	case b.outside: // whatever lies there
+		return b
+	case isLink(folder) && !b.holds(realName(folder)):
+		b.outside = true
+		return b
+	}
+	if _, err := os.Lstat(filepath.FromSlash(path.Join(folder, ".git"))); err == nil {
+		b.top, b.checkout = realName(folder), true
+	}
+	return b
+}
+
+func isLink(name string) bool {
+	info, err := os.Lstat(filepath.FromSlash(name))
+	return err == nil && info.Mode()&fs.ModeSymlink != 0
+}
+
+// realName is the name of a folder without links, or its name where there is no such folder.
+func realName(folder string) string {
+	if real, err := filepath.EvalSymlinks(filepath.FromSlash(folder)); err == nil {
+		return filepath.ToSlash(real)
+	}
+	return folder
+}
+
+// Outside is the error of a name that leads out of the project; nil for others.
+func (c *Confined) Outside(name string) error {
+	if _, _, err := c.stat(name); errors.Is(err, errOutside) {
+		return err
+	}
+	return nil
+}
+
+// Outside is what keeps a name from being followed that leads out of the project; nil for other names.
+func (s *Snapshot) Outside(name string) error {
+	if files, ok := s.fs.(interface{ Outside(string) error }); ok && s.overlay[name] == nil {
+		return files.Outside(name)
+	}
+	return nil
+}
+
+// Kind implements FS.
+func (c *Confined) Kind(name string) EntryKind {
+	_, info, err := c.stat(name)
+	switch {
+	case errors.Is(err, errOutside):
+		return Special
+	case err != nil:
+		return Absent
+	case info.IsDir():
+		return Folder
+	case info.Mode().IsRegular():
+		return RegularFile
+	}
+	return Special
+}
+
+// ReadFile implements FS.
+func (c *Confined) ReadFile(name string) ([]byte, error) {
+	on, info, err := c.stat(name)
+	if err == nil {
+		err = readable(info)
+	}
+	if err != nil {
+		return nil, plain(err)
+	}
+	return readRegular(on)
+}
+
+// ReadDir implements FS.
+func (c *Confined) ReadDir(name string) ([]fs.DirEntry, error) {
+	on, _, err := c.stat(name)
+	if err != nil {
+		return nil, plain(err)
+	}
+	entries, err := os.ReadDir(on)
+	return entries, plain(err)
+}
+
+// readable is what keeps an entry from being read.
+func readable(info fs.FileInfo) error {
+	switch {
+	case info.IsDir():
+		return errFolder
+	case !info.Mode().IsRegular():
+		return errSpecial
+	case info.Size() > source.MaxSize:
+		return errLarge
+	}
+	return nil
+}
+
+// readRegular reads a file that was a regular one a moment ago. What took its place since is not waited for, and a file that grows is read
+// up to the bound.
+func readRegular(on string) ([]byte, error) {
+	file, err := os.OpenFile(on, os.O_RDONLY|noWait, 0)
+	if err != nil {
+		return nil, plain(err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err == nil {
+		err = readable(info)
+	}
+	if err != nil {
+		return nil, plain(err)
+	}
+	raw := make([]byte, 0, info.Size()+512)
+	for {
+		n, err := file.Read(raw[len(raw):cap(raw)])
+		raw = raw[:len(raw)+n]
+		switch {
+		case errors.Is(err, io.EOF):
+			return raw, nil
+		case err != nil:
+			return nil, plain(err)
+		case len(raw) > source.MaxSize:
+			return nil, errLarge
+		case len(raw) == cap(raw):
+			raw = append(raw, 0)[:len(raw)]
+		}
+	}
+}
