@@ -11,6 +11,7 @@ import (
 type Cache struct {
 	mu      sync.Mutex
 	results map[Target]cached
+	words   ruleWords // of the rules of the last check
 }
 
 type cached struct {

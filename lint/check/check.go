@@ -140,24 +140,49 @@ type checker struct {
 	snapshot *workspace.Snapshot
 	options  Options
 	words    *mentions
-	needs    [][]int // of each rule, the words of which one must be there; nil: none
+	needs    [][]int // as those of ruleWords
 }
 
 func newChecker(snapshot *workspace.Snapshot, options Options) *checker {
-	c := &checker{snapshot: snapshot, options: options, needs: make([][]int, len(options.Rules))}
+	words := options.Cache.wordsOf(options.Rules)
+	return &checker{snapshot: snapshot, options: options, words: words.find, needs: words.needs}
+}
+
+// ruleWords are the words that rules look for.
+type ruleWords struct {
+	rules []*lint.Rule
+	find  *mentions
+	needs [][]int // of each rule, the words of which one must be there; nil: none
+}
+
+func newRuleWords(rules []*lint.Rule) ruleWords {
+	made := ruleWords{rules: rules, needs: make([][]int, len(rules))}
 	var words []string
 	number := map[string]int{}
-	for i, rule := range options.Rules {
+	for i, rule := range rules {
 		for _, word := range rule.Mentions {
 			if _, known := number[word]; !known {
 				number[word] = len(words)
 				words = append(words, word)
 			}
-			c.needs[i] = append(c.needs[i], number[word])
+			made.needs[i] = append(made.needs[i], number[word])
 		}
 	}
-	c.words = newMentions(words)
-	return c
+	made.find = newMentions(words)
+	return made
+}
+
+// wordsOf makes them once for the checks of a server, of which there is one a keystroke.
+func (c *Cache) wordsOf(rules []*lint.Rule) ruleWords {
+	if c == nil {
+		return newRuleWords(rules)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !slices.Equal(c.words.rules, rules) {
+		c.words = newRuleWords(rules)
+	}
+	return c.words
 }
 
 // collect puts the results of all subjects together.

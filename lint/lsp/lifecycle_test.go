@@ -29,7 +29,10 @@ func TestLife(t *testing.T) {
 				t.Errorf("%s without parameters: wanted error %d, got %+v", id, want, a)
 			}
 		}
+		c.fails(-32601, "textDocument/nonsense", nil)
 		c.fails(-32602, "textDocument/hover", []int{1})
+		c.notify("initialize", []int{1}) // no request, so that nobody can be answered
+		c.notify("shutdown", nil)
 		c.request("shutdown", nil)
 		c.fails(-32600, "textDocument/hover", object{})
 		c.fails(-32600, "shutdown", nil)

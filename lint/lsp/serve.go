@@ -123,6 +123,9 @@ func (s *server) handler() jsonrpc2.Handler {
 		}
 		switch r.Method() {
 		case protocol.MethodInitialize, protocol.MethodShutdown:
+			if !r.IsCall() { // they are requests; nobody can be answered
+				return nil, nil
+			}
 			// The connection takes their context back when they return, so nothing that outlives them may be made of it.
 			result, err := s.recovered(ctx, r, handle)
 			return result, wireError(ctx, err)

@@ -69,9 +69,8 @@ func (s *sift) next() error {
 	if err != nil {
 		return s.refuse(jsonrpc2.InvalidRequest, "the message is neither a request nor a response")
 	}
-	if request, is := message.(jsonrpc2.RequestMessage); is && len(request.Params()) == 0 && !bytes.Contains(body, []byte(`"params"`)) {
-		// Package protocol reads parameters before it looks whether it knows the method, and would call their absence the fault.
-		body = append(bytes.TrimSuffix(bytes.TrimSpace(body), []byte("}")), `,"params":{}}`...)
+	if body, err = withParams(message, body); err != nil {
+		return s.refuse(jsonrpc2.InvalidRequest, "the message is neither a request nor a response")
 	}
 	fmt.Fprintf(&s.pending, "Content-Length: %d\r\n\r\n", len(body))
 	s.pending.Write(body)
@@ -79,6 +78,20 @@ func (s *sift) next() error {
 		s.body = bytes.Buffer{}
 	}
 	return nil
+}
+
+// withParams is the body of a message, of a request without parameters or with null with empty ones: package protocol reads parameters
+// before it looks whether it knows the method, and would call their absence the fault.
+func withParams(message jsonrpc2.Message, body []byte) ([]byte, error) {
+	request, is := message.(jsonrpc2.RequestMessage)
+	if !is || len(request.Params()) > 0 && string(request.Params()) != "null" {
+		return body, nil
+	}
+	empty := jsonrpc2.RawMessage("{}")
+	if call, is := message.(*jsonrpc2.Call); is {
+		return jsonrpc2.EncodeMessage(jsonrpc2.NewCall(call.ID(), call.Method(), empty))
+	}
+	return jsonrpc2.EncodeMessage(jsonrpc2.NewNotification(request.Method(), empty))
 }
 
 // refuse answers a message whose id is not known.

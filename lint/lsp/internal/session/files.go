@@ -32,11 +32,18 @@ func (r rooted) ReadFile(name string) ([]byte, error) { return r.files.ReadFile(
 
 // ReadDir implements workspace.FS.
 func (r rooted) ReadDir(name string) ([]fs.DirEntry, error) {
-	return r.files.ReadDir(r.at(name))
+	if name = r.at(name); isDiskRoot(r.root) && name != r.root {
+		return nil, nil // a document at the root of a disk does not make the whole disk its project
+	}
+	return r.files.ReadDir(name)
 }
 
 // Kind implements workspace.FS.
 func (r rooted) Kind(name string) workspace.EntryKind { return r.files.Kind(r.at(name)) }
+
+func isDiskRoot(folder string) bool {
+	return path.Dir(folder) == folder || len(folder) == 3 && folder[1:] == ":/"
+}
 
 func isAbsolute(name string) bool {
 	return source.IsAbsolute(name)

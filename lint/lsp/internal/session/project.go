@@ -165,9 +165,14 @@ func (p *Project) Target(name string) (check.Target, bool) {
 	return target, in
 }
 
-// Targets are all files of the project that are checked: what a walk finds, and what editors have open besides.
+// Targets are all files of the project that are checked: what a walk finds, and what editors have open besides. Of a project that is no
+// folder of the workspace it is these alone: nobody asked about the others.
 func (p *Project) Targets() []check.Target {
-	p.walk.once.Do(func() { p.walk.targets, _ = check.Discover([]string{"."}, p.settings) })
+	p.walk.once.Do(func() {
+		if !p.Loose {
+			p.walk.targets, _ = check.Discover([]string{"."}, p.settings)
+		}
+	})
 	targets := make([]check.Target, 0, len(p.walk.targets)+len(p.open))
 	listed := map[string]bool{}
 	for _, target := range p.walk.targets {
