@@ -34,7 +34,7 @@ func (c *counted) Kind(name string) EntryKind {
 func manyFiles(count, size int) *counted {
 	c := &counted{map[string]string{}, map[string]int{}}
 	for i := range count {
-		c.files[fmt.Sprintf("p%d/m.py", i)] = fmt.Sprintf("x = %d #", i) + strings.Repeat("x", size)
+		c.files[fmt.Sprintf("p%d/m.json", i)] = fmt.Sprintf("x = %d #", i) + strings.Repeat("x", size)
 	}
 	return c
 }
@@ -43,12 +43,12 @@ func manyFiles(count, size int) *counted {
 func TestFrugal(t *testing.T) {
 	c := manyFiles(8, textBudget/4)
 	s := NewSnapshot(c)
-	if _, err := s.File("p0/m.py"); err != nil { // before anybody is frugal
+	if _, err := s.File("p0/m.json"); err != nil { // before anybody is frugal
 		t.Fatal(err)
 	}
 	s.Frugal()
 	for i := 1; i < 8; i++ {
-		name := fmt.Sprintf("p%d/m.py", i)
+		name := fmt.Sprintf("p%d/m.json", i)
 		if _, err := s.File(name); err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +60,7 @@ func TestFrugal(t *testing.T) {
 	if s.store.texts.bytes > textBudget {
 		t.Errorf("%d bytes are held, at most %d were to be", s.store.texts.bytes, textBudget)
 	}
-	for name, want := range map[string]int{"p0/m.py": 1, "p1/m.py": 1, "p2/m.py": 2, "p7/m.py": 1} {
+	for name, want := range map[string]int{"p0/m.json": 1, "p1/m.json": 1, "p2/m.json": 2, "p7/m.json": 1} {
 		file, err := s.File(name)
 		if err != nil || !bytes.HasPrefix(file.Text, []byte("x = "+name[1:2])) {
 			t.Errorf("%s is not what it was: %v", name, err)
@@ -76,10 +76,10 @@ func TestFrugal(t *testing.T) {
 func TestRelease(t *testing.T) {
 	c := manyFiles(3, 10)
 	s := NewSnapshot(c)
-	s.View(context.Background()).Text("p0/m.py")
+	s.View(context.Background()).Text("p0/m.json")
 	s.Release("p0") // it holds everything still
 	s.Frugal()
-	for _, name := range []string{"p1/m.py", "p2/m.py"} {
+	for _, name := range []string{"p1/m.json", "p2/m.json"} {
 		if got := s.ProjectRoot(name); got != name[:2] {
 			t.Errorf("the project of %s is %s", name, got)
 		}
@@ -93,17 +93,17 @@ func TestRelease(t *testing.T) {
 	if s.store.indices["p1"] != nil || s.store.indices["p2"] == nil {
 		t.Error("the index of p1 was to go, and that of p2 to stay")
 	}
-	c.files["p1/m.py"] = "import os"
-	for name, want := range map[string]int{"p0/m.py": 1, "p1/m.py": 2, "p2/m.py": 1} {
+	c.files["p1/m.json"] = "import os"
+	for name, want := range map[string]int{"p0/m.json": 1, "p1/m.json": 2, "p2/m.json": 1} {
 		_, err := s.File(name)
-		if (err == errChanged) != (name == "p1/m.py") {
+		if (err == errChanged) != (name == "p1/m.json") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if c.reads[name] != want {
 			t.Errorf("%s was read %d times, wanted %d", name, c.reads[name], want)
 		}
 	}
-	if s.store.texts.bytes != len(c.files["p2/m.py"]) {
+	if s.store.texts.bytes != len(c.files["p2/m.json"]) {
 		t.Errorf("%d bytes are counted", s.store.texts.bytes)
 	}
 }
