@@ -2,10 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,8 +27,80 @@ type action struct {
 	} `yaml:"runs"`
 }
 
-// TestAction runs the steps of action.yml one after the other, as a runner would: with the files by which steps talk to it, and with
+// runner runs the steps of action.yml one after the other, as that of GitHub would: with the files by which steps talk to it, and with
 // expressions filled in where they may stand.
+type runner struct {
+	t      *testing.T
+	action action
+	dir    string
+	env    []string
+	values map[string]string // of expressions
+}
+
+// outcome is what a job says, and its exit code.
+type outcome struct {
+	log, summary string
+	code         int
+}
+
+var expression = regexp.MustCompile(`\$\{\{\s*(.*?)\s*\}\}`)
+
+func (r *runner) run(bash string, inputs map[string]string) (o outcome) {
+	t := r.t
+	t.Helper()
+	values := maps.Clone(r.values)
+	for name, input := range r.action.Inputs {
+		values["inputs."+name] = input.Default
+	}
+	for name, value := range inputs {
+		if _, known := r.action.Inputs[name]; !known {
+			t.Fatalf("the action has no input %q", name)
+		}
+		values["inputs."+name] = value
+	}
+	temp := t.TempDir()
+	environment := append(slices.Clone(r.env), "RUNNER_TEMP="+temp)
+	read := func(name string) string {
+		text, _ := os.ReadFile(filepath.Join(temp, name))
+		return string(text)
+	}
+	for _, name := range []string{"GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"} {
+		environment = append(environment, name+"="+filepath.Join(temp, name))
+	}
+	for _, step := range r.action.Runs.Steps {
+		if step.Run == "" || step.Name == "Review" && values["inputs.review"] != "true" && values["inputs.comment"] != "true" {
+			continue
+		}
+		if expression.MatchString(step.Run) {
+			t.Errorf("step %s: an expression in a script lets a name run commands", step.Name)
+		}
+		command := exec.Command(bash, "--noprofile", "--norc", "-eo", "pipefail", "-c", step.Run)
+		command.Dir = r.dir
+		command.Env = append(slices.Clone(environment), strings.Fields(strings.ReplaceAll(read("GITHUB_ENV"), "\n", " "))...)
+		for name, value := range step.Env {
+			command.Env = append(command.Env, name+"="+expression.ReplaceAllStringFunc(value, func(text string) string {
+				filled, known := values[expression.FindStringSubmatch(text)[1]]
+				if !known {
+					t.Errorf("step %s: %s is not known", step.Name, text)
+				}
+				return filled
+			}))
+		}
+		output, _ := command.CombinedOutput()
+		o.log += string(output)
+		o.code = command.ProcessState.ExitCode()
+		if o.code != 0 && step.Name != "Result" {
+			t.Fatalf("step %s: exit code %d\n%s", step.Name, o.code, output)
+		}
+		if _, code, ok := strings.Cut(strings.TrimSpace(read("GITHUB_OUTPUT")), "exit-code="); ok {
+			values["steps.check.outputs.exit-code"] = code
+		}
+	}
+	o.summary = read("GITHUB_STEP_SUMMARY")
+	return o
+}
+
+// TestAction runs the action on a change, with a server in the place of GitHub.
 func TestAction(t *testing.T) {
 	bash := need(t, "bash")
 	need(t, "git")
@@ -37,94 +113,69 @@ func TestAction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var a action
-	if err := yaml.Unmarshal(text, &a); err != nil {
+	r := runner{t: t, dir: t.TempDir()}
+	if err := yaml.Unmarshal(text, &r.action); err != nil {
 		t.Fatal(err)
 	}
 	binary, err := exec.LookPath("trainvet")
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, temp := t.TempDir(), t.TempDir()
-	repository(t, dir, map[string]string{
-		"ds.json":       `{"train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 4, "bf16": {"enabled": true}, "optimizer": {"type": "AdamW", "params": {"lr": 1e-4}}}`,
-		"old.py":        unknownLine,
-		"-x $(id)\".py": "y = 1\n",
-	})
-	base := strings.TrimSpace(must(t, dir, 0, "git", "rev-parse", "HEAD"))
-	for name, content := range map[string]string{
-		"ds.json":       `{"train_micro_batch_size_per_gpu": 8, "gradient_accumulation_steps": 4, "bf16": {"enabled": true}, "optimizer": {"type": "AdamW", "params": {"lr": 1e-4}}}`,
-		"-x $(id)\".py": "y = 1  # trainvet: ignore[other-rule]\n",
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o666); err != nil {
+	const config = `{"train_micro_batch_size_per_gpu": %d, "gradient_accumulation_steps": 4, "bf16": {"enabled": true}, "optimizer": {"type": "AdamW", "params": {"lr": 1e-4}}}`
+	repository(t, r.dir, map[string]string{"ds.json": fmt.Sprintf(config, 4), "old.py": unknownLine, "-x $(id)\".py": "y = 1\n"})
+	base := strings.TrimSpace(must(t, r.dir, 0, "git", "rev-parse", "HEAD"))
+	for name, content := range map[string]string{"ds.json": fmt.Sprintf(config, 8), "-x $(id)\".py": "y = 1  # trainvet: ignore[other-rule]\n"} {
+		if err := os.WriteFile(filepath.Join(r.dir, name), []byte(content), 0o666); err != nil {
 			t.Fatal(err)
 		}
 	}
-	commit(t, dir)
-	values := map[string]string{"github.action_path": root, "github.token": "t", "github.event.pull_request.base.sha": base, "steps.check.outputs.exit-code": "",
-		"github.event.pull_request.number": "1", "github.event.pull_request.head.sha": base}
-	for name, input := range a.Inputs {
-		values["inputs."+name] = input.Default
+	commit(t, r.dir)
+	f := &forge{t: t, dir: r.dir}
+	server := httptest.NewServer(f)
+	defer server.Close()
+	r.env = append(os.Environ(), "GITHUB_REPOSITORY=acme/train", "GITHUB_API_URL="+server.URL)
+	r.values = map[string]string{"github.action_path": root, "github.token": "s3cret", "github.event.pull_request.base.sha": base, "steps.check.outputs.exit-code": "",
+		"github.event.pull_request.number": "7", "github.event.pull_request.head.sha": strings.TrimSpace(must(t, r.dir, 0, "git", "rev-parse", "HEAD"))}
+	inputs := map[string]string{"binary": binary, "only-new": "true", "paths": "old.py\n\nds.json\n-x $(id)\".py\n", "token": "s3cret"}
+	const moved = "| micro-batch × accumulation | 4 × 4 | 8 × 4 |"
+
+	o := r.run(bash, inputs)
+	if o.code != exitFindings || len(f.writes) > 0 {
+		t.Errorf("the action ends with %d, want %d; posted %v", o.code, exitFindings, f.writes)
 	}
-	values["inputs.binary"], values["inputs.only-new"] = binary, "true"
-	values["inputs.paths"] = "old.py\n\nds.json\n-x $(id)\".py\n"
-	expression := regexp.MustCompile(`\$\{\{\s*(.*?)\s*\}\}`)
-	environment := append(os.Environ(), "RUNNER_TEMP="+temp)
-	files := map[string]string{}
-	for _, name := range []string{"GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"} {
-		files[name] = filepath.Join(temp, name)
-		environment = append(environment, name+"="+files[name])
+	if !strings.Contains(o.log, "::warning file=-x $(id)\".py,line=1,") || strings.Contains(o.log, "old.py") || strings.Contains(o.log, "uid=") {
+		t.Errorf("the log:\n%s", o.log)
 	}
-	read := func(name string) string {
-		text, _ := os.ReadFile(files[name])
-		return string(text)
-	}
-	log := ""
-	last := 0
-	for _, step := range a.Runs.Steps {
-		if step.Run == "" || step.Name == "Review" {
-			continue
-		}
-		if expression.MatchString(step.Run) {
-			t.Errorf("step %s: an expression in a script lets a name run commands", step.Name)
-		}
-		command := exec.Command(bash, "--noprofile", "--norc", "-eo", "pipefail", "-c", step.Run)
-		command.Dir = dir
-		command.Env = append(environment, strings.Fields(strings.ReplaceAll(read("GITHUB_ENV"), "\n", " "))...)
-		for name, value := range step.Env {
-			command.Env = append(command.Env, name+"="+expression.ReplaceAllStringFunc(value, func(text string) string {
-				filled, known := values[expression.FindStringSubmatch(text)[1]]
-				if !known {
-					t.Errorf("step %s: %s is not known", step.Name, text)
-				}
-				return filled
-			}))
-		}
-		output, _ := command.CombinedOutput()
-		log += string(output)
-		last = command.ProcessState.ExitCode()
-		if last != 0 && step.Name != "Result" {
-			t.Fatalf("step %s: exit code %d\n%s", step.Name, last, output)
-		}
-		if _, code, ok := strings.Cut(strings.TrimSpace(read("GITHUB_OUTPUT")), "exit-code="); ok {
-			values["steps.check.outputs.exit-code"] = code
+	for _, wanted := range []string{"| `ds.json` | ", "### What this change does", moved} {
+		if strings.Count(o.summary, wanted) != 1 {
+			t.Errorf("%q is not in the summary once\n%s", wanted, o.summary)
 		}
 	}
-	if last != exitFindings {
-		t.Errorf("the action ends with %d, want %d", last, exitFindings)
-	}
-	if !strings.Contains(log, "::warning file=-x $(id)\".py,line=1,") || strings.Contains(log, "old.py") || strings.Contains(log, "uid=") {
-		t.Errorf("the log:\n%s", log)
-	}
-	summary := read("GITHUB_STEP_SUMMARY")
-	for _, wanted := range []string{"| `ds.json` | ", "### What this change does", "| micro-batch × accumulation | 4 × 4 | 8 × 4 |"} {
-		if !strings.Contains(summary, wanted) {
-			t.Errorf("%q is not in the summary\n%s", wanted, summary)
-		}
-	}
-	sarif, err := os.ReadFile(filepath.Join(dir, "trainvet.sarif"))
+	sarif, err := os.ReadFile(filepath.Join(r.dir, "trainvet.sarif"))
 	if err != nil || !json.Valid(sarif) {
 		t.Errorf("no SARIF: %v", err)
+	}
+
+	// the comment is posted once; a token that only reads leaves it to the summary, which says it once
+	inputs["comment"] = "true"
+	for range 2 {
+		if o = r.run(bash, inputs); o.code != exitFindings || len(f.said) != 1 || !strings.Contains(fmt.Sprint(f.said[0]["body"]), moved) || len(f.reviews) > 0 {
+			t.Errorf("the action ends with %d; comments %v, reviews %v\n%s", o.code, f.said, f.reviews, o.log)
+		}
+	}
+	if want := []string{"POST /repos/acme/train/issues/7/comments"}; !slices.Equal(f.writes, want) {
+		t.Errorf("two runs posted %v, want %v", f.writes, want)
+	}
+	f.said, f.reader = nil, true
+	for _, diff := range []string{"true", "false"} {
+		inputs["diff"] = diff
+		o = r.run(bash, inputs)
+		if o.code != exitFindings || strings.Count(o.summary, moved) != 1 || !strings.Contains(o.log, "::notice title=trainvet::The token of this job may not write") {
+			t.Errorf("with diff: %s the action ends with %d\n%s\nthe summary:\n%s", diff, o.code, o.log, o.summary)
+		}
+	}
+	if len(f.said) > 0 {
+		t.Errorf("a token that only reads posted %v", f.said)
 	}
 }
 

@@ -29,7 +29,10 @@ type forge struct {
 	user    bool   // the token is of a user
 	busy    int    // answers 429 so many times
 	refuses bool   // finds every comment off the change
+	reader  bool   // the token may only read
+	blind   bool   // it may not even read
 
+	said     []map[string]any // comments on the pull request itself
 	comments []map[string]any
 	reviews  []map[string]any
 	writes   []string
@@ -64,11 +67,16 @@ func (f *forge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 	}
+	if f.blind || f.reader && r.Method != http.MethodGet {
+		answer(403, map[string]string{"message": "Resource not accessible by integration"})
+		return
+	}
 	author := map[string]any{"login": "github-actions[bot]", "type": "Bot"}
 	if f.user {
 		author = map[string]any{"login": "me", "type": "User"}
 	}
-	const pull = "/repos/acme/train/pulls/7"
+	const pull, issue = "/repos/acme/train/pulls/7", "/repos/acme/train/issues/7/comments"
+	const said = "/repos/acme/train/issues/comments/"
 	number := func(prefix string) int {
 		n, _ := strconv.Atoi(strings.TrimPrefix(r.URL.Path, prefix))
 		return n
@@ -85,6 +93,23 @@ func (f *forge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.paged(w, r, f.comments)
 	case r.Method == http.MethodGet && path == pull+"/reviews":
 		f.paged(w, r, f.reviews)
+	case r.Method == http.MethodGet && path == issue:
+		f.paged(w, r, f.said)
+	case r.Method == http.MethodPost && path == issue:
+		if text, _ := body["body"].(string); text == "" || len(text) > 65536 {
+			answer(422, map[string]string{"message": "Validation Failed"})
+			return
+		}
+		f.next++ // as GitHub does it, with the line ends of a form
+		f.said = append(f.said, map[string]any{"id": f.next, "body": strings.ReplaceAll(fmt.Sprint(body["body"]), "\n", "\r\n"), "user": author})
+		answer(201, f.said[len(f.said)-1])
+	case r.Method == http.MethodPatch && strings.HasPrefix(path, said):
+		f.said[find(f.said, number(said))]["body"] = body["body"]
+		answer(200, body)
+	case r.Method == http.MethodDelete && strings.HasPrefix(path, said):
+		at := find(f.said, number(said))
+		f.said = slices.Delete(f.said, at, at+1)
+		w.WriteHeader(204)
 	case r.Method == http.MethodPost && path == pull+"/reviews":
 		f.post(body, author, answer)
 	case r.Method == http.MethodPut && strings.HasPrefix(path, pull+"/reviews/"):
@@ -239,8 +264,8 @@ func TestReview(t *testing.T) {
 		t.Fatalf("%d reviews, %d comments", len(f.reviews), len(f.comments))
 	}
 	text := fmt.Sprint(f.reviews[0]["body"])
-	if !strings.Contains(text, "2 things") || !strings.Contains(text, "| micro-batch × accumulation | – | 4 × 4 |") {
-		t.Errorf("the review says\n%s", text)
+	if !strings.Contains(text, "2 things") || len(f.said) != 1 || !strings.Contains(fmt.Sprint(f.said[0]["body"]), "| micro-batch × accumulation | – | 4 × 4 |") {
+		t.Errorf("the review says\n%s\nand the comment %v", text, f.said)
 	}
 	for _, c := range f.comments {
 		body := fmt.Sprint(c["body"])
@@ -272,7 +297,7 @@ func TestReview(t *testing.T) {
 	write(t, "a.py", "# shifted\n"+unknownLine+"y = 1\nv = 3\n")
 	write(t, "sub/b `@x|.py", "# shifted\nz = 1\nw = 2  # trainvet: ignore[@someone]\nu = 1  # trainvet: ignore[another]\n")
 	f.reviewed(exitClean, "--base", "HEAD")
-	if want := []string{"PATCH /repos/acme/train/pulls/comments/2", "POST /repos/acme/train/pulls/7/reviews"}; !slices.Equal(f.writes, want) {
+	if want := []string{"PATCH /repos/acme/train/pulls/comments/2", "POST /repos/acme/train/pulls/7/reviews", "PATCH /repos/acme/train/issues/comments/4"}; !slices.Equal(f.writes, want) {
 		t.Errorf("it made %v, want %v", f.writes, want)
 	}
 	if got := fmt.Sprint(f.comments[0]["body"]); !strings.HasPrefix(got, "This is no longer found.") {
@@ -328,9 +353,109 @@ func TestReviewRefused(t *testing.T) {
 	}
 }
 
+// TestReviewChange holds that one comment says what the change does, that it follows the change, and that nothing is said where nothing moves.
+func TestReviewChange(t *testing.T) {
+	f := newForge(t)
+	const config = `{"train_micro_batch_size_per_gpu": %d, "gradient_accumulation_steps": 4, "bf16": {"enabled": true}, "optimizer": {"type": "AdamW", "params": {"lr": 1e-4}}}`
+	write(t, "ds.json", fmt.Sprintf(config, 4))
+	commit(t, f.dir)
+	only := []string{"--base", "HEAD", "--findings=false"}
+	write(t, "a.py", unknownLine+"y = 2\n")
+	if said := f.reviewed(exitClean, only...); len(f.writes) > 0 || len(f.said) > 0 || said != "0 posted, 0 changed, 0 taken back\n" {
+		t.Errorf("where nothing moves it made %v\n%s", f.writes, said)
+	}
+	// comments of others, with or without the mark, are left alone
+	foreign := map[string]any{"id": 800, "body": "<!-- trainvet:change -->", "user": map[string]any{"login": "mallory", "type": "User"}}
+	f.said = append(f.said, foreign)
+	write(t, "ds.json", fmt.Sprintf(config, 8))
+	write(t, "b.py", unknownLine)
+	dry := f.reviewed(exitClean, append(only, "--dry-run")...)
+	if len(f.writes) > 0 || !strings.Contains(dry, "POST /repos/acme/train/issues/7/comments") {
+		t.Errorf("a dry run: %v\n%s", f.writes, dry)
+	}
+	f.reviewed(exitClean, only...)
+	if len(f.said) != 2 || len(f.reviews) > 0 {
+		t.Fatalf("comments %v, reviews %v", f.said, f.reviews)
+	}
+	first := fmt.Sprint(f.said[1]["body"])
+	for _, wanted := range []string{"| micro-batch × accumulation | 4 × 4 | 8 × 4 |", "the learning rate stayed", "**New findings (1)**", "`b.py:1`"} {
+		if !strings.Contains(first, wanted) {
+			t.Errorf("%q is not in\n%s", wanted, first)
+		}
+	}
+	if f.reviewed(exitClean, only...); len(f.writes) > 0 {
+		t.Errorf("a second run made %v", f.writes)
+	}
+	// two jobs at a time may have posted one each
+	f.said = append(f.said, map[string]any{"id": 801, "body": first, "user": f.said[1]["user"]})
+	write(t, "ds.json", fmt.Sprintf(config, 16))
+	f.reviewed(exitClean, only...)
+	if want := []string{"PATCH /repos/acme/train/issues/comments/1", "DELETE /repos/acme/train/issues/comments/801"}; !slices.Equal(f.writes, want) || !strings.Contains(fmt.Sprint(f.said[1]["body"]), "16 × 4") {
+		t.Errorf("it made %v, want %v; %v", f.writes, want, f.said)
+	}
+	write(t, "ds.json", fmt.Sprintf(config, 4))
+	write(t, "b.py", "")
+	f.reviewed(exitClean, only...)
+	if got := fmt.Sprint(f.said[1]["body"]); len(f.said) != 2 || !strings.HasPrefix(got, "This change no longer moves anything") {
+		t.Errorf("where nothing moves any more: %s", got)
+	}
+	if f.reviewed(exitClean, only...); len(f.writes) > 0 {
+		t.Errorf("after that it made %v", f.writes)
+	}
+	if foreign["body"] != "<!-- trainvet:change -->" {
+		t.Error("the comment of another was changed")
+	}
+	// many runs are cut to what a comment may hold
+	for i := range 200 {
+		write(t, fmt.Sprintf("ds%03d%s.json", i, strings.Repeat("&", 200)), fmt.Sprintf(config, 4))
+	}
+	f.reviewed(exitClean, only...)
+	if got := fmt.Sprint(f.said[1]["body"]); !strings.Contains(got, "ds000") || !strings.HasSuffix(got, "<!-- trainvet:change -->") || len(got) > 65536 {
+		t.Errorf("of 200 runs it says, in %d bytes,\n%s", len(got), got)
+	}
+}
+
+// TestReviewReader holds that what a token of a pull request from a fork may not post is kept.
+func TestReviewReader(t *testing.T) {
+	f := newForge(t)
+	write(t, "a.py", unknownLine+"y = 1\n"+unusedLine)
+	write(t, "ds.json", `{"train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 4, "bf16": {"enabled": true}, "optimizer": {"type": "AdamW", "params": {"lr": 1e-4}}}`)
+	page := filepath.Join(t.TempDir(), "page.md")
+	for _, how := range []*bool{&f.reader, &f.blind} {
+		*how = true
+		if err := os.WriteFile(page, []byte("before\n"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if said := f.reviewed(exitTrouble, "--base", "HEAD"); !strings.Contains(said, "not accessible by integration; the token may not write here") {
+			t.Errorf("without a page it says\n%s", said)
+		}
+		said := f.reviewed(exitClean, "--base", "HEAD", "--fallback", page)
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, wanted := range []string{"before\n", "| micro-batch × accumulation | – | 4 × 4 |"} {
+			if !strings.Contains(string(text), wanted) {
+				t.Errorf("%q is not in\n%s", wanted, text)
+			}
+		}
+		if *how = false; !strings.Contains(said, "what was not posted is in ") || len(f.said)+len(f.reviews) > 0 || strings.Contains(string(text), "<!-- trainvet") {
+			t.Errorf("it says\n%s\nand wrote\n%s", said, text)
+		}
+		if reads := how == &f.reader; reads != strings.Contains(string(text), "- `a.py:3` **warning**") {
+			t.Errorf("of the findings it wrote\n%s", text)
+		}
+	}
+	// what can be posted is not written
+	f.reviewed(exitClean, "--base", "HEAD", "--fallback", page+".none")
+	if _, err := os.Stat(page + ".none"); err == nil || len(f.said) != 1 || len(f.reviews) != 1 {
+		t.Errorf("comments %v, reviews %v", f.said, f.reviews)
+	}
+}
+
 func TestReviewUsage(t *testing.T) {
 	f := newForge(t)
-	for _, args := range [][]string{{"--api", "http://example.org"}, {"--api", "nonsense"}, {"--repo", "a/b/../c"}, {"--repo", "acme"}, {"--pull", "0"}, {"--commit", "no-such"}, {"--base", "no-such"}} {
+	for _, args := range [][]string{{"--api", "http://example.org"}, {"--api", "nonsense"}, {"--repo", "a/b/../c"}, {"--repo", "acme"}, {"--pull", "0"}, {"--commit", "no-such"}, {"--base", "no-such"}, {"--findings=false"}} {
 		if said := f.reviewed(exitTrouble, args...); len(f.writes) > 0 || !strings.Contains(said, "review: ") {
 			t.Errorf("%v: %v\n%s", args, f.writes, said)
 		}

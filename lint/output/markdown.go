@@ -67,7 +67,11 @@ func CompareMarkdown(out io.Writer, result *compare.Result) error {
 	}
 	var text strings.Builder
 	text.WriteString("### What this change does to the training runs\n")
-	for _, run := range result.Runs {
+	for i, run := range result.Runs {
+		if i == maxRuns {
+			fmt.Fprintf(&text, "\n… and %d more runs\n", len(result.Runs)-i)
+			break
+		}
 		fmt.Fprintf(&text, "\n%s%s\n\n| | before | after |\n|---|---|---|\n", MarkdownCode(run.Name), stateNote(run.State))
 		for _, row := range run.Rows {
 			fmt.Fprintf(&text, "| %s | %s | %s |\n", Markdown(row.Name), Markdown(orDash(row.Before)), Markdown(orDash(row.After)))

@@ -69,6 +69,9 @@ func fenced(language, text string) string {
 	return fence + language + "\n" + text + fence + "\n"
 }
 
+// maxSuggestion bounds the text of a suggestion, in bytes: a config on one line can be longer than a comment may be.
+const maxSuggestion = 16 << 10
+
 // suggestion is the first fix that stays in lines that are new, as the text of whole lines. A forge writes UTF-8 with the line ends that
 // it likes, so files of another kind get none.
 func suggestion(file *source.File, finding check.Finding, lines changes.Lines) (fix lint.Fix, text string, first, last int, ok bool) {
@@ -108,12 +111,17 @@ func suggestion(file *source.File, finding check.Finding, lines changes.Lines) (
 		if last < len(file.Lines()) {
 			end = int(file.Lines()[last])
 		}
+		if end-int(begin)+len(after.Text)-len(file.Text) > maxSuggestion {
+			continue
+		}
 		return fix, string(after.Text[begin : len(after.Text)-(len(file.Text)-end)]), first, last, true
 	}
 	return fix, "", 0, 0, false
 }
 
+const goneText = "This is no longer found."
+
 // gone is what a comment says once its finding is no longer there.
 func gone(print string) string {
-	return "This is no longer found.\n\n" + markStart + print + markEnd
+	return goneText + "\n\n" + mark(print)
 }

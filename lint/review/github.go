@@ -39,6 +39,7 @@ const (
 type StatusError struct {
 	Status  int
 	Message string
+	Limited bool // too many requests; later ones may do
 }
 
 func (e *StatusError) Error() string {
@@ -129,8 +130,9 @@ func (g *GitHub) once(ctx context.Context, method, path string, body []byte, out
 	if answer.StatusCode >= 300 {
 		var said struct{ Message string }
 		_ = json.Unmarshal(text, &said)
-		err := &StatusError{answer.StatusCode, said.Message}
-		limited := answer.StatusCode == http.StatusTooManyRequests || answer.StatusCode == http.StatusForbidden && answer.Header.Get("Retry-After") != ""
+		limited := answer.StatusCode == http.StatusTooManyRequests ||
+			answer.StatusCode == http.StatusForbidden && (answer.Header.Get("Retry-After") != "" || answer.Header.Get("X-RateLimit-Remaining") == "0")
+		err := &StatusError{answer.StatusCode, said.Message, limited}
 		busy := answer.StatusCode >= 500 && method == http.MethodGet
 		if !limited && !busy {
 			return nil, -1, err

@@ -27,14 +27,13 @@ type Step struct {
 
 // Request is what is to be reviewed.
 type Request struct {
-	Report  *check.Report
-	Name    func(path string) (string, bool) // a file's name in the repository; false for what lies outside
-	Commit  string                           // that the comments are about
-	Summary string                           // Markdown for the text of the review; may be ""
-	Dry     bool                             // work out the steps, and take none
+	Report *check.Report
+	Name   func(path string) (string, bool) // a file's name in the repository; false for what lies outside
+	Commit string                           // that the comments are about
+	Dry    bool                             // work out the steps, and take none
 }
 
-// Run brings the pull request up to date, and gives back what was done, or would be.
+// Run brings the review of the pull request up to date, and gives back what was done, or would be; with an error, what was to be done.
 func (g *GitHub) Run(ctx context.Context, r Request) ([]Step, error) {
 	files, err := list[changedFile](ctx, g, g.pull("/files"))
 	if err != nil {
@@ -46,19 +45,24 @@ func (g *GitHub) Run(ctx context.Context, r Request) ([]Step, error) {
 	}
 	comments, err := list[oldComment](ctx, g, g.pull("/comments"))
 	if err != nil {
-		return nil, err
+		return g.steps(wanted, r.Commit, nil, nil), err
 	}
 	reviews, err := list[oldReview](ctx, g, g.pull("/reviews"))
 	if err != nil {
-		return nil, err
+		return g.steps(wanted, r.Commit, nil, nil), err
 	}
 	own := g.isOwn(ctx)
-	steps := g.steps(r, wanted, slices.DeleteFunc(comments, func(c oldComment) bool { return !own(c.User) || printOf(c.Body) == "" }),
+	steps := g.steps(wanted, r.Commit, slices.DeleteFunc(comments, func(c oldComment) bool { return !own(c.User) || printOf(c.Body) == "" }),
 		slices.DeleteFunc(reviews, func(o oldReview) bool { return !own(o.User) || !strings.Contains(o.Body, summaryMark) }))
-	if r.Dry {
-		return steps, nil
-	}
+	return g.run(ctx, steps, r.Dry)
+}
+
+// run takes the steps one after the other, unless they are only asked for.
+func (g *GitHub) run(ctx context.Context, steps []Step, dry bool) ([]Step, error) {
 	for _, step := range steps {
+		if dry {
+			break
+		}
 		if err := g.take(ctx, step); err != nil {
 			return steps, err
 		}
@@ -74,11 +78,7 @@ func (g *GitHub) take(ctx context.Context, step Step) error {
 	if !is || !errors.As(err, &status) || status.Status != http.StatusUnprocessableEntity || len(review.Comments) == 0 {
 		return err
 	}
-	for _, c := range review.Comments {
-		text, _, _ := strings.Cut(c.Body, "\n")
-		review.Body += fmt.Sprintf("\n- %s %s", output.MarkdownCode(fmt.Sprintf("%s:%d", c.Path, c.Line)), text)
-	}
-	review.Comments = []newComment{}
+	review.Body, review.Comments = shortened(withComments(review), maxBody), []newComment{}
 	_, err = g.do(ctx, step.Method, step.Path, review, nil)
 	return err
 }
@@ -125,21 +125,21 @@ func (g *GitHub) wanted(r Request, files []changedFile) (all []newComment, err e
 }
 
 // steps are what is to be done about what is there already.
-func (g *GitHub) steps(r Request, wanted []newComment, comments []oldComment, reviews []oldReview) (steps []Step) {
+func (g *GitHub) steps(wanted []newComment, commit string, comments []oldComment, reviews []oldReview) (steps []Step) {
 	there := map[string]bool{}
 	for _, old := range comments {
 		print := printOf(old.Body)
 		at := slices.IndexFunc(wanted, func(c newComment) bool { return c.print == print })
 		path := fmt.Sprintf("/repos/%s/pulls/comments/%d", g.Repo, old.ID)
 		switch {
-		case at < 0 && old.Body != gone(print):
+		case at < 0 && !sameText(old.Body, gone(print)):
 			steps = append(steps, Step{http.MethodPatch, path, newBody{gone(print)}})
 		case at < 0:
 		case there[print], old.Line == nil: // twice, or on a line that is not shown any more
 			steps = append(steps, Step{http.MethodDelete, path, nil})
 		default:
 			there[print] = true
-			if old.Body != wanted[at].Body {
+			if !sameText(old.Body, wanted[at].Body) {
 				steps = append(steps, Step{http.MethodPatch, path, newBody{wanted[at].Body}})
 			}
 		}
@@ -147,36 +147,32 @@ func (g *GitHub) steps(r Request, wanted []newComment, comments []oldComment, re
 	fresh := slices.DeleteFunc(slices.Clone(wanted), func(c newComment) bool { return there[c.print] })
 	rest := max(0, len(fresh)-maxComments)
 	fresh = fresh[:len(fresh)-rest]
-	text := r.Summary
-	if rest > 0 {
-		text += fmt.Sprintf("\n%d more findings on changed lines are not shown here.\n", rest)
-	}
-	switch {
+	switch text := reviewText(len(wanted), rest); {
 	case len(reviews) > 0:
 		first := reviews[0]
-		if body := reviewText(text, len(wanted)); body != first.Body {
-			steps = append(steps, Step{http.MethodPut, g.pull(fmt.Sprintf("/reviews/%d", first.ID)), newBody{body}})
+		if !sameText(text, first.Body) {
+			steps = append(steps, Step{http.MethodPut, g.pull(fmt.Sprintf("/reviews/%d", first.ID)), newBody{text}})
 		}
 		if len(fresh) > 0 {
-			steps = append(steps, Step{http.MethodPost, g.pull("/reviews"), newReview{r.Commit, "COMMENT", fmt.Sprintf("%d new findings.\n\n%s", len(fresh), moreMark), fresh}})
+			steps = append(steps, Step{http.MethodPost, g.pull("/reviews"), newReview{commit, "COMMENT", fmt.Sprintf("%d new findings.\n\n%s", len(fresh), moreMark), fresh}})
 		}
-	case len(fresh) > 0 || strings.TrimSpace(text) != "":
-		steps = append(steps, Step{http.MethodPost, g.pull("/reviews"), newReview{r.Commit, "COMMENT", reviewText(text, len(wanted)), append([]newComment{}, fresh...)}})
+	case len(fresh) > 0:
+		steps = append(steps, Step{http.MethodPost, g.pull("/reviews"), newReview{commit, "COMMENT", text, fresh}})
 	}
 	return steps
 }
 
-// reviewText is the text of the review as a whole.
-func reviewText(summary string, found int) string {
-	head := "trainvet finds nothing on the lines that this change touches."
+// reviewText is the text of the review as a whole; rest of the things found are not in its comments.
+func reviewText(found, rest int) string {
+	text := "trainvet finds nothing on the lines that this change touches."
 	switch {
 	case found == 1:
-		head = "trainvet finds something on the lines that this change touches."
+		text = "trainvet finds something on the lines that this change touches."
 	case found > 1:
-		head = fmt.Sprintf("trainvet finds %d things on the lines that this change touches.", found)
+		text = fmt.Sprintf("trainvet finds %d things on the lines that this change touches.", found)
 	}
-	if strings.TrimSpace(summary) != "" {
-		head += "\n\n" + strings.TrimSpace(summary)
+	if rest > 0 {
+		text += fmt.Sprintf("\n\n%d more findings on changed lines are not shown here.", rest)
 	}
-	return head + "\n\n" + summaryMark
+	return text + "\n\n" + summaryMark
 }
