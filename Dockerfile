@@ -8,6 +8,8 @@ RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o /trainvet ./cmd/trainve
 
 FROM scratch
 COPY --from=build /trainvet /trainvet
+# trainvet review speaks TLS
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 WORKDIR /code
 USER 65534:65534
 ENTRYPOINT ["/trainvet"]

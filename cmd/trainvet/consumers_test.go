@@ -2,13 +2,11 @@ package main
 
 import (
 	"bytes"
-	"debug/elf"
 	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -267,6 +265,51 @@ func TestReviewdog(t *testing.T) {
 	}
 }
 
+// TestSARIFMultitool lets the validator of the SARIF SDK judge our logs: by the official JSON schema of 2.1.0, by the rules of the standard,
+// and by what code scanning on GitHub asks for. It is a program in the npm package @microsoft/sarif-multitool-linux.
+func TestSARIFMultitool(t *testing.T) {
+	program := need(t, "Sarif.Multitool")
+	for name, args := range map[string][]string{
+		"clean": {"clean"}, "hostile": {"."}, "above": {"../above.py", "."}, "absolute": {t.TempDir()},
+	} {
+		dir := filepath.Join(t.TempDir(), "here")
+		repository(t, dir, map[string]string{
+			"clean/a.py": "x = 1\n", "ds_config.json": `{"train_batch_size": 8, "zero_optimization": {"stage": 9, "a\n::error::\u001b[2J [x](1) <b>": 1}}`,
+			"a\n::error::[l](1) 文.py": unknownLine, "100% #?&\".py": unusedLine, "-x.py": unknownLine, "crlf.py": "y = 1\r\n\r\n" + strings.TrimSuffix(unusedLine, "\n") + "\r\n",
+			"n.ipynb":     `{"cells": [{"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": null, "source": ["y = 1\n", "x = 1  # trainvet: ignore[no-such-rule]"]}], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}`,
+			"../above.py": unknownLine,
+		})
+		command := exec.Command("trainvet", append([]string{"check", "--isolated", "--fail-on", "never", "--output", "out.sarif", "--format", "sarif"}, args...)...)
+		command.Dir = dir
+		if output, err := command.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", name, err, output)
+		}
+		validate := func(file string) (string, error) {
+			command := exec.Command(program, "validate", file, "--rule-kind", "Sarif;Ghas", "--level", "Error;Warning")
+			command.Dir, command.Env = dir, append(os.Environ(), "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1") // it may lack a library for languages
+			output, err := command.CombinedOutput()
+			return string(output), err
+		}
+		if output, err := validate("out.sarif"); err != nil || strings.Contains(output, ": error ") || strings.Contains(output, ": warning ") || !strings.Contains(output, "1 files scanned") {
+			t.Errorf("%s: %v\n%s", name, err, output)
+		}
+		if name != "hostile" {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(dir, "out.sarif"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		broken := strings.Replace(string(text), `"startLine": 1`, `"startLine": 0`, 1)
+		if err := os.WriteFile(filepath.Join(dir, "broken.sarif"), []byte(broken), 0o666); err != nil || broken == string(text) {
+			t.Fatal(err)
+		}
+		if output, _ := validate("broken.sarif"); !strings.Contains(output, ": error ") {
+			t.Errorf("it takes a line 0:\n%s", output)
+		}
+	}
+}
+
 // TestProblemMatcher reads our concise lines with the pattern that GitHub Actions gets.
 func TestProblemMatcher(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", ".github", "trainvet-matcher.json"))
@@ -357,27 +400,6 @@ func TestManuals(t *testing.T) {
 		command.Stderr = &stderr
 		if output, err := command.Output(); err != nil || stderr.Len() > 0 || !bytes.Contains(output, []byte("trainvet")) {
 			t.Errorf("%s: %v\n%s", filepath.Base(page), err, stderr.Bytes())
-		}
-	}
-}
-
-// TestStatic holds that the binary needs no loader, so that it runs in an empty image and on every Linux.
-func TestStatic(t *testing.T) {
-	slow(t)
-	file := filepath.Join(t.TempDir(), "trainvet")
-	build := exec.Command("go", "build", "-o", file, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+runtime.GOARCH)
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, output)
-	}
-	binary, err := elf.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer binary.Close()
-	for _, part := range binary.Progs {
-		if part.Type == elf.PT_INTERP || part.Type == elf.PT_DYNAMIC {
-			t.Errorf("the binary has a segment %s", part.Type)
 		}
 	}
 }

@@ -64,13 +64,24 @@ func sarifRules(report *check.Report) (rules []*lint.Rule) {
 }
 
 func toSARIFRule(rule *lint.Rule) sarifRule {
-	r := sarifRule{ID: rule.Name, HelpURI: rule.URL()}
+	r := sarifRule{ID: rule.Name, Name: oneWord(rule.Name), HelpURI: rule.URL()}
 	summary := cmp.Or(rule.Summary(), rule.Name)
 	r.Short.Text, r.Full.Text = firstRunes(summary, maxSummary), firstRunes(cmp.Or(rule.Section(lint.WhatItDoes), summary), maxSummary)
 	r.Help = sarifText{Text: strings.TrimSpace(summary + "\n\n" + rule.Section(lint.Why)), Markdown: cmp.Or(rule.Doc, summary)}
 	r.Configuration.Level = sarifLevel(rule.Severity)
 	r.Properties.Tags = []string{rule.Family}
 	return r
+}
+
+// oneWord writes a name with capitals in place of hyphens, as SARIF wants names of rules (3.49.7).
+func oneWord(name string) string {
+	var word strings.Builder
+	for part := range strings.SplitSeq(name, "-") {
+		if part != "" {
+			word.WriteString(strings.ToUpper(part[:1]) + part[1:])
+		}
+	}
+	return word.String()
 }
 
 func firstRunes(text string, n int) string {

@@ -34,6 +34,7 @@ type (
 	}
 	sarifRule struct {
 		ID            string    `json:"id"`
+		Name          string    `json:"name"` // one word, for people
 		Short         sarifText `json:"shortDescription"`
 		Full          sarifText `json:"fullDescription"`
 		Help          sarifText `json:"help"`
