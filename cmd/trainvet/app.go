@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -91,6 +92,24 @@ func flagError(err error) error {
 	return usagef("--%s: wanted %s, not %q", invalid.GetFlag().Name, wanted, invalid.GetValue())
 }
 
+// emptyFlag is the name of a flag that is given with no value: a variable that is not set, more often than not. Only of stdin may the name
+// be unknown, which editors pass on as they have it.
+func emptyFlag(flags *pflag.FlagSet) (name string) {
+	flags.Visit(func(flag *pflag.Flag) {
+		if flag.Name == "stdin-filename" {
+			return
+		}
+		empty := flag.Value.Type() == "string" && flag.Value.String() == ""
+		if list, is := flag.Value.(pflag.SliceValue); is {
+			empty = len(list.GetSlice()) == 0 || slices.Contains(list.GetSlice(), "")
+		}
+		if empty && name == "" {
+			name = flag.Name
+		}
+	})
+	return name
+}
+
 // help is `trainvet help`, for which a command that there is not is a mistake.
 func (a *app) help(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
@@ -155,7 +174,10 @@ func (a *app) root() *cobra.Command {
 	root.SetErr(a.stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	root.PersistentFlags().StringVar(&a.color, "color", "auto", "colour the output: auto, always or never")
-	root.PersistentPreRunE = func(*cobra.Command, []string) error {
+	root.PersistentPreRunE = func(command *cobra.Command, _ []string) error {
+		if name := emptyFlag(command.Flags()); name != "" {
+			return usagef("--%s: an empty value", name)
+		}
 		switch output.ColorChoice(a.color) {
 		case output.ColorAuto, output.ColorAlways, output.ColorNever:
 			return nil

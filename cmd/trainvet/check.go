@@ -43,11 +43,6 @@ func (a *app) check() *cobra.Command {
 					return err
 				}
 			}
-			for name, file := range map[string]string{"baseline": f.settings.Baseline, "write-baseline": f.writeBaseline} {
-				if file == "" && command.Flags().Changed(name) {
-					return usagef("--%s: an empty name", name)
-				}
-			}
 			return a.runCheck(&f, paths)
 		},
 	}

@@ -39,7 +39,7 @@ func (a *app) config() *cobra.Command {
 				a.unreadable(name, osReason(err))
 				return nil
 			}
-			resolver := &check.Resolver{Snapshot: workspace.NewSnapshot(workspace.NewConfined(a.dir)), Dir: a.dir, Rules: a.rules, Declare: custom.Rule, Flags: given}
+			resolver := &check.Resolver{Snapshot: workspace.NewSnapshot(workspace.NewConfined(a.dir)), Dir: a.dir, Rules: a.rules, Declare: custom.Rule, Release: release, Flags: given}
 			effective := resolver.Effective(name, info.IsDir())
 			if a.settingsTrouble(resolver.Err()) {
 				return nil

@@ -82,5 +82,5 @@ func (a *app) compare(ctx context.Context, rev string, mergeBase bool, paths []s
 	if len(paths) == 0 {
 		paths = []string{"."}
 	}
-	return compare.Revision(ctx, compare.Options{Repo: repo, Commit: commit, Dir: a.dir, Paths: paths, Rules: a.rules, Flags: flags, Declare: custom.Rule})
+	return compare.Revision(ctx, compare.Options{Repo: repo, Commit: commit, Dir: a.dir, Paths: paths, Rules: a.rules, Release: release, Flags: flags, Declare: custom.Rule})
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/spf13/pflag"
+	"github.com/trainvet/trainvet/configs/catalog"
 	"github.com/trainvet/trainvet/configs/plan"
 	"github.com/trainvet/trainvet/lint/check"
 )
@@ -31,10 +32,10 @@ func (f *factFlags) plan() (p plan.Plan, err error) {
 		if device != "" {
 			return p, usagef("--device and --device-memory say the same; give one")
 		}
-		if f.deviceMemory[0] < '0' || f.deviceMemory[0] > '9' {
-			return p, usagef("--device-memory: %q is no size, such as 56GB", f.deviceMemory)
-		}
 		device = f.deviceMemory
+		if _, err := catalog.Device(device); err != nil || device[0] < '0' || device[0] > '9' {
+			return p, usagef("--device-memory: %q is no size, such as 56GB", device)
+		}
 	}
 	for _, fact := range []struct {
 		name  string

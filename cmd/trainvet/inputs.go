@@ -30,7 +30,7 @@ func (a *app) inputs(f *checkFlags, paths []string) *inputs {
 	named, stdin := withoutStdin(paths)
 	words := filesIn(f.command)
 	in := &inputs{snapshot: workspace.NewSnapshot(workspace.NewConfined(a.dir, slices.Concat(named, words)...))}
-	in.settings = &check.Resolver{Snapshot: in.snapshot, Dir: a.dir, Rules: a.rules, Declare: custom.Rule, Flags: f.settings}
+	in.settings = &check.Resolver{Snapshot: in.snapshot, Dir: a.dir, Rules: a.rules, Declare: custom.Rule, Release: release, Flags: f.settings}
 	in.targets, in.problems = check.Discover(named, in.settings)
 	if stdin {
 		in.stdin = stdinName(f.stdinFilename)

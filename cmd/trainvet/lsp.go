@@ -25,7 +25,7 @@ func (a *app) lsp() *cobra.Command {
 			// A check makes much that is dropped at once, beside little that stays.
 			debug.SetGCPercent(serverGrowth)
 			debug.SetMemoryLimit(serverMemory)
-			a.raise(lsp.Serve(context.Background(), a.stdin, a.stdout, a.stderr, lsp.Options{Rules: a.rules, Declare: custom.Rule, Version: versionNumber()}))
+			a.raise(lsp.Serve(context.Background(), a.stdin, a.stdout, a.stderr, lsp.Options{Rules: a.rules, Declare: custom.Rule, Version: versionNumber(), Release: release}))
 			return nil
 		},
 	}

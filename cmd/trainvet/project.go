@@ -36,7 +36,7 @@ func (a *app) openAs(format string, files []string, facts *factFlags) (*project,
 // wrong, and that this was said.
 func (a *app) open(names []string, facts plan.Plan) *project {
 	snapshot := workspace.NewSnapshot(workspace.NewConfined(a.dir, names...))
-	settings := &check.Resolver{Snapshot: snapshot, Dir: a.dir, Rules: a.rules, Declare: custom.Rule, Flags: check.Flags{Run: facts}}
+	settings := &check.Resolver{Snapshot: snapshot, Dir: a.dir, Rules: a.rules, Declare: custom.Rule, Release: release, Flags: check.Flags{Run: facts}}
 	p := &project{}
 	var targets []check.Target
 	for _, name := range names {

@@ -159,24 +159,33 @@ func (r *Resolver) relativeTo(folder string) func(string) string {
 // cannot be read is told whether or not it would hide anything.
 func (c *checker) loadBaselines(settings []*Settings) (map[string]Baseline, error) {
 	loaded := map[string]Baseline{}
-	var files []string
-	if flag := c.options.Settings.Flags.Baseline; flag != "" {
-		files = append(files, c.options.Settings.Absolute(flag))
-	}
-	if !c.options.NoBaseline {
-		for _, s := range settings {
-			files = append(files, s.Baseline)
-		}
-	}
-	for _, file := range files {
+	load := func(file, at string) error {
 		if _, known := loaded[file]; file == "" || known {
-			continue
+			return nil
 		}
 		known, err := c.loadBaseline(file)
 		if err != nil {
-			return nil, err
+			message := c.options.Settings.shown(file) + ": " + err.Error()
+			if at != "" {
+				message = at + ": baseline " + message
+			}
+			return SettingsError{message}
 		}
 		loaded[file] = known
+		return nil
+	}
+	if flag := c.options.Settings.Flags.Baseline; flag != "" {
+		if err := load(c.options.Settings.Absolute(flag), ""); err != nil {
+			return nil, err
+		}
+	}
+	if c.options.NoBaseline {
+		return loaded, nil
+	}
+	for _, s := range settings {
+		if err := load(s.Baseline, s.baselineAt); err != nil {
+			return nil, err
+		}
 	}
 	return loaded, nil
 }
@@ -212,14 +221,9 @@ func (c *checker) hideKnown(report *Report, settings map[string]*Settings, loade
 }
 
 func (c *checker) loadBaseline(name string) (Baseline, error) {
-	shown := c.options.Settings.shown(name)
 	file, err := c.snapshot.File(name)
 	if err != nil {
-		return nil, SettingsError{shown + ": " + err.Error()}
+		return nil, err
 	}
-	known, err := ReadBaseline(file.Text)
-	if err != nil {
-		return nil, SettingsError{shown + ": " + err.Error()}
-	}
-	return known, nil
+	return ReadBaseline(file.Text)
 }

@@ -156,26 +156,34 @@ func TestNearestSettings(t *testing.T) {
 
 func TestSettingsErrors(t *testing.T) {
 	for settings, want := range map[string]string{
-		"a = 1\n\nselct = []":                   `trainvet.toml:3:1: unknown key "selct"; did you mean "select"?`,
-		"select = [\"call-of-alhpa\"]":          `trainvet.toml:1:11: unknown rule "call-of-alhpa"; did you mean "call-of-alpha"?`,
-		"select = \"calls\"":                    `trainvet.toml:1:10: must be a list of texts`,
-		"fail-on = \"errors\"":                  `trainvet.toml:1:11: fail-on must be error, warning, info or never, not "errors"`,
-		"require-reason = 1":                    `trainvet.toml:1:18: must be true or false`,
-		"[severity]\ncall-of-alpha = \"fatal\"": `trainvet.toml:2:17: a severity must be error, warning or info, not "fatal"`,
-		"[severity]\nnonsense-name = \"error\"": `trainvet.toml:2:1: unknown rule "nonsense-name"`,
-		"[run]\nworld-size = \"8\"":             `trainvet.toml:2:14: must be a whole number`,
-		"[run]\nworldsize = 8":                  `trainvet.toml:2:1: unknown key "worldsize"; did you mean "world-size"?`,
-		"[run]\ndevice = \"h1oo\"":              `trainvet.toml:2:10: device: unknown device "h1oo"`,
-		"[run]\nwarmup-unit = \"steps\"":        `trainvet.toml:2:15: warmup-unit: `,
-		"[rules.call-of-alpha]\nwrd = \"x\"":    `trainvet.toml:2:1: unknown key "wrd"; did you mean "word"?`,
-		"[rules.call-of-alpha]\nword = \"x\"":   `trainvet.toml:2:8: word must be one of is called, is invoked, not "x"`,
-		"[rules.call-of-alpha]\nlimit = 1.5":    `trainvet.toml:2:9: must be a whole number`,
-		"[rules.call-of-zeta]\nword = \"x\"":    `trainvet.toml:1:8: unknown rule "call-of-zeta"; did you mean "call-of-beta"?`,
-		"rules-version = \"next\"":              `trainvet.toml:1:17: rules-version must be a release such as "1.4", not "next"`,
-		"extend = \"trainvet.toml\"":            `trainvet.toml:1:10: trainvet.toml extends itself`,
-		"extend = \"absent.toml\"":              `trainvet.toml:1:10: absent.toml: no such file`,
-		"[known]\n\"acme.f\" = \"scales-los\"":  `trainvet.toml:2:12: a meaning is the dotted name of a library's function or class, or scales-loss, not "scales-los"; did you mean "scales-loss"?`,
-		"select = [":                            `trainvet.toml:1:`,
+		"a = 1\n\nselct = []":                               `trainvet.toml:3:1: unknown key "selct"; did you mean "select"?`,
+		"select = [\"call-of-alhpa\"]":                      `trainvet.toml:1:11: unknown rule "call-of-alhpa"; did you mean "call-of-alpha"?`,
+		"select = \"calls\"":                                `trainvet.toml:1:10: must be a list of texts`,
+		"fail-on = \"errors\"":                              `trainvet.toml:1:11: fail-on must be error, warning, info or never, not "errors"`,
+		"require-reason = 1":                                `trainvet.toml:1:18: must be true or false`,
+		"[severity]\ncall-of-alpha = \"fatal\"":             `trainvet.toml:2:17: a severity must be error, warning or info, not "fatal"`,
+		"[severity]\nnonsense-name = \"error\"":             `trainvet.toml:2:1: unknown rule "nonsense-name"`,
+		"[run]\nworld-size = \"8\"":                         `trainvet.toml:2:14: must be a whole number`,
+		"[run]\nworldsize = 8":                              `trainvet.toml:2:1: unknown key "worldsize"; did you mean "world-size"?`,
+		"[run]\ndevice = \"h1oo\"":                          `trainvet.toml:2:10: device: unknown device "h1oo"`,
+		"[run]\nwarmup-unit = \"steps\"":                    `trainvet.toml:2:15: warmup-unit: `,
+		"[rules.call-of-alpha]\nwrd = \"x\"":                `trainvet.toml:2:1: unknown key "wrd"; did you mean "word"?`,
+		"[rules.call-of-alpha]\nword = \"x\"":               `trainvet.toml:2:8: word must be one of is called, is invoked, not "x"`,
+		"[rules.call-of-alpha]\nlimit = 1.5":                `trainvet.toml:2:9: must be a whole number`,
+		"[rules.call-of-zeta]\nword = \"x\"":                `trainvet.toml:1:8: unknown rule "call-of-zeta"; did you mean "call-of-beta"?`,
+		"rules-version = \"next\"":                          `trainvet.toml:1:17: rules-version must be a release such as "1.4", not "next"`,
+		"rules-version = \"..\"":                            `trainvet.toml:1:17: rules-version must be a release such as "1.4", not ".."`,
+		"rules-version = \"0.0.9\"":                         `trainvet.toml:1:17: rules-version is 0.0.9, and the first release with rules was 0.1`,
+		"ignore = [\"calls\", \"all\"]":                     `trainvet.toml:1:20: "all" is a group, and only rules and families can be named here; choose groups with select`,
+		"[run]\nseq-len = 0":                                `trainvet.toml:2:11: seq-len: wanted a whole number from 1 to 4294967296, not 0`,
+		"[[run]]\nseq-len = -1":                             `trainvet.toml:2:11: seq-len: wanted a whole number from 1 to 4294967296, not -1`,
+		"baseline = \"\"":                                   `trainvet.toml:1:12: baseline: an empty name`,
+		"require-reason = true\nbaseline = \"absent.json\"": `trainvet.toml:2:12: baseline absent.json: file does not exist`,
+		"baseline = \"trainvet.toml\"":                      `trainvet.toml:1:12: baseline trainvet.toml: is no baseline`,
+		"extend = \"trainvet.toml\"":                        `trainvet.toml:1:10: trainvet.toml extends itself`,
+		"extend = \"absent.toml\"":                          `trainvet.toml:1:10: absent.toml: no such file`,
+		"[known]\n\"acme.f\" = \"scales-los\"":              `trainvet.toml:2:12: a meaning is the dotted name of a library's function or class, or scales-loss, not "scales-los"; did you mean "scales-loss"?`,
+		"select = [":                                        `trainvet.toml:1:`,
 	} {
 		_, err := try(t, map[string]string{"a.py": calls, "trainvet.toml": settings}, world(), check.Flags{})
 		var wrong check.SettingsError
@@ -184,7 +192,7 @@ func TestSettingsErrors(t *testing.T) {
 		}
 	}
 	_, err := try(t, map[string]string{"a.py": calls}, world(), check.Flags{Select: []string{"call-of-alhpa"}, Ignore: []string{"recommended"}})
-	if err == nil || err.Error() != "--select: unknown rule \"call-of-alhpa\"; did you mean \"call-of-alpha\"?\n--ignore: unknown rule \"recommended\"" {
+	if err == nil || err.Error() != "--select: unknown rule \"call-of-alhpa\"; did you mean \"call-of-alpha\"?\n--ignore: \"recommended\" is a group, and only rules and families can be named here; choose groups with select" {
 		t.Errorf("flags: %v", err)
 	}
 }

@@ -28,7 +28,7 @@ func Schema(rules []*lint.Rule) map[string]any {
 	}
 	slices.Sort(names)
 	slices.Sort(families)
-	own := object{"type": "string", "pattern": "^[a-z0-9-]+$"} // a rule of [[custom]]
+	own := object{"type": "string", "pattern": "^[a-z0-9-]+$", "not": object{"enum": []string{groupRecommended, groupStrict, groupAll}}} // a rule of [[custom]]
 	either := func(words ...string) object { return object{"anyOf": []object{{"enum": words}, own}} }
 	ruleNames := append(append(slices.Clone(names), families...), lint.CustomFamily)
 	choice := append(slices.Clone(ruleNames), groupRecommended, groupStrict, groupAll)
@@ -56,7 +56,7 @@ func Schema(rules []*lint.Rule) map[string]any {
 			"baseline":         described(object{"type": "string"}, "the file that records known findings"),
 			"require-reason":   described(object{"type": "boolean"}, "a suppression without a reason hides nothing"),
 			"tests":            described(object{"type": "boolean"}, "check files in folders of tests and fixtures as well"),
-			"rules-version":    described(object{"type": "string", "pattern": `^[0-9.]+$`}, "rules of later releases stay off"),
+			"rules-version":    described(object{"type": "string", "pattern": releaseForm}, "rules of later releases stay off"),
 			"per-file-ignores": described(object{"type": "object", "additionalProperties": list(either(choice...))}, "by pattern, or pattern:key.path for one key of a config"),
 			"severity":         described(object{"type": "object", "propertyNames": either(names...), "additionalProperties": severity}, "of single rules"),
 			"run":              described(object{"anyOf": []object{table(run), list(table(runs))}}, "facts about the run that no file holds; as [[run]] for several runs"),
@@ -74,11 +74,7 @@ func described(of object, text string) object {
 
 func schemaRun() object {
 	whole := func(text string, most int) object {
-		o := object{"type": "integer", "minimum": 1}
-		if most > 0 {
-			o["maximum"] = most
-		}
-		return described(o, text)
+		return described(object{"type": "integer", "minimum": 1, "maximum": most}, text)
 	}
 	var devices []string
 	for _, device := range catalog.Devices() {
@@ -86,7 +82,7 @@ func schemaRun() object {
 	}
 	return object{
 		"world-size":  whole("number of ranks of the run", maxRanks),
-		"seq-len":     whole("tokens of one sequence", 0),
+		"seq-len":     whole("tokens of one sequence", maxSeqLength),
 		"device":      described(object{"type": "string", "examples": devices}, "accelerator, by name or size (56GB)"),
 		"model":       described(object{"type": "string"}, "model, by name"),
 		"warmup-unit": described(object{"enum": []string{"optimizer", "micro"}}, "what warmup_steps counts where the files do not say"),

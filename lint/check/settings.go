@@ -25,6 +25,7 @@ type Settings struct {
 	Exclude                      patterns
 	FailOn                       Threshold
 	Baseline                     string // absolute name of the file, or ""
+	baselineAt                   string // where it is named, as FILE:LINE:COLUMN; "" for the flag
 	RequireReason                bool
 	Tests                        bool // check what lies among tests as well
 	PerFile                      []PerFileIgnore
@@ -154,6 +155,7 @@ type Resolver struct {
 	Rules    []*lint.Rule // all there are
 	Flags    Flags
 	Declare  func(lint.Declared) (*lint.Rule, error) // makes the rules of [[custom]]; nil: there are none
+	Release  string                                  // of trainvet, which rules-version may not be beyond; "": any will do
 
 	// Elsewhere says that Dir is not the current folder of the process: what is walked is looked up from Dir.
 	Elsewhere bool
@@ -431,7 +433,7 @@ func (r *Resolver) finish(s *Settings) *Settings {
 		done.FailOn = r.Flags.FailOn
 	}
 	if r.Flags.Baseline != "" {
-		done.Baseline = r.Absolute(r.Flags.Baseline)
+		done.Baseline, done.baselineAt = r.Absolute(r.Flags.Baseline), ""
 	}
 	done.flags = r.Flags.Run
 	done.Run, _ = plan.Merge(&r.Flags.Run, &s.Run)

@@ -27,10 +27,15 @@ type settingsReader struct {
 }
 
 func (r *settingsReader) fail(at source.Place, format string, args ...any) {
-	position := r.file.Position(at.Span.Start)
 	message := fmt.Sprintf(format, args...)
-	r.resolver.faults = append(r.resolver.faults, fmt.Sprintf("%s:%d:%d: %s", r.shown, position.Line, position.Column, message))
+	r.resolver.faults = append(r.resolver.faults, r.at(at)+": "+message)
 	r.resolver.places = append(r.resolver.places, SettingsFault{r.name, at.Span, message})
+}
+
+// at is a place as FILE:LINE:COLUMN.
+func (r *settingsReader) at(at source.Place) string {
+	position := r.file.Position(at.Span.Start)
+	return fmt.Sprintf("%s:%d:%d", r.shown, position.Line, position.Column)
 }
 
 // keys reads a table of known keys.
@@ -122,21 +127,18 @@ func (r *settingsReader) rootKeys() map[string]func(*configs.Node) {
 		},
 		"baseline": func(n *configs.Node) {
 			if name, ok := r.text(n); ok {
-				if s.Baseline = path.Join(s.Folder, name); !r.resolver.reaches(r.name, s.Baseline) {
+				if name == "" {
+					r.fail(n.At, "baseline: an empty name")
+					return
+				}
+				if s.Baseline, s.baselineAt = path.Join(s.Folder, name), r.at(n.At); !r.resolver.reaches(r.name, s.Baseline) {
 					r.fail(n.At, "%s lies outside of the project, not read", r.resolver.shown(s.Baseline))
 				}
 			}
 		},
-		"tests":          func(n *configs.Node) { s.Tests, _ = r.truth(n) },
-		"require-reason": func(n *configs.Node) { s.RequireReason, _ = r.truth(n) },
-		"rules-version": func(n *configs.Node) {
-			if version, ok := r.text(n); ok {
-				if strings.Trim(version, "0123456789.") != "" || version == "" {
-					r.fail(n.At, "rules-version must be a release such as \"1.4\", not %q", version)
-				}
-				s.RulesVersion = version
-			}
-		},
+		"tests":            func(n *configs.Node) { s.Tests, _ = r.truth(n) },
+		"require-reason":   func(n *configs.Node) { s.RequireReason, _ = r.truth(n) },
+		"rules-version":    r.rulesVersion,
 		"per-file-ignores": r.perFile,
 		"severity":         r.severity,
 		"run":              r.run,
@@ -144,6 +146,47 @@ func (r *settingsReader) rootKeys() map[string]func(*configs.Node) {
 		"rules":            r.options,
 		"custom":           func(*configs.Node) {}, // read before
 	}
+}
+
+// releaseForm is what rules-version may look like.
+const releaseForm = `^[0-9]+(\.[0-9]+){1,2}$`
+
+var isRelease = source.Pattern(releaseForm)
+
+// rulesVersion reads the release whose rules are on. One that this trainvet does not know of would silently be something else: the rules
+// of later releases are missing here, and before the first one there were none.
+func (r *settingsReader) rulesVersion(n *configs.Node) {
+	version, ok := r.text(n)
+	if !ok {
+		return
+	}
+	switch oldest := r.resolver.oldest(); {
+	case !isRelease().MatchString(version):
+		r.fail(n.At, "rules-version must be a release such as \"1.4\", not %q", version)
+	case r.resolver.Release != "" && newer(version, r.resolver.Release):
+		r.fail(n.At, "rules-version is %s, and this is trainvet %s, which does not know the rules of later releases; upgrade it, or write %q", version, r.resolver.Release, Minor(r.resolver.Release))
+	case oldest != "" && newer(oldest, version):
+		r.fail(n.At, "rules-version is %s, and the first release with rules was %s", version, oldest)
+	}
+	r.settings.RulesVersion = version
+}
+
+// oldest is the release of the first rules; "" where there are none.
+func (r *Resolver) oldest() (first string) {
+	for _, rule := range r.Rules {
+		if first == "" || newer(first, rule.Since) {
+			first = rule.Since
+		}
+	}
+	return first
+}
+
+// Minor is a release without its last number, as it stands in rules-version: 0.1.3 -> 0.1.
+func Minor(release string) string {
+	if parts := strings.SplitN(release, ".", 3); len(parts) == 3 {
+		return parts[0] + "." + parts[1]
+	}
+	return release
 }
 
 // patterns reads patterns relative to the settings file.
@@ -242,16 +285,22 @@ func (r *settingsReader) option(n *configs.Node, option lint.Option) any {
 }
 
 // Facts names the settings of the table [run], which are also flags, and the values of the plan that they give.
-var facts = [...]struct{ name, value string }{
-	{"world-size", "parallel.world"},
-	{"device", "device"},
-	{"model", "model.name"},
-	{"seq-len", "batch.seq_length"},
-	{"warmup-unit", "schedule.warmup_unit"},
+var facts = [...]struct {
+	name, value string
+	most        int64 // of numbers, which start at 1
+}{
+	{"world-size", "parallel.world", maxRanks},
+	{"device", "device", 0},
+	{"model", "model.name", 0},
+	{"seq-len", "batch.seq_length", maxSeqLength},
+	{"warmup-unit", "schedule.warmup_unit", 0},
 }
 
-// maxRanks bounds the ranks of a run: some hundred times the largest machines there are.
-const maxRanks = 1 << 24
+// Bounds of facts: some hundred times the largest machines, and the longest contexts, that there are.
+const (
+	maxRanks     = 1 << 24
+	maxSeqLength = 1 << 32 // tokens
+)
 
 // SetFact puts a fact that no file of the run holds (world-size, device, model, seq-len, warmup-unit) into a plan, as given by
 // the user. The error says what is wanted, or which name was perhaps meant.
@@ -260,8 +309,8 @@ func SetFact(p *plan.Plan, name string, value any, at ...source.Place) error {
 		if fact.name != name {
 			continue
 		}
-		if ranks, ok := value.(int64); ok && name == "world-size" && (ranks < 1 || ranks > maxRanks) {
-			return fmt.Errorf("wanted a whole number from 1 to %d, not %d", maxRanks, ranks)
+		if number, ok := value.(int64); ok && (number < 1 || number > fact.most) {
+			return fmt.Errorf("wanted a whole number from 1 to %d, not %d", fact.most, number)
 		}
 		text, isText := value.(string)
 		if !isText && (name == "device" || name == "model") {
@@ -354,7 +403,11 @@ func unknownName(rules []*lint.Rule, name string, groups bool) string {
 			return ""
 		}
 	}
-	if name == lint.CustomFamily || groups && (name == groupRecommended || name == groupStrict || name == groupAll) {
+	isGroup := name == groupRecommended || name == groupStrict || name == groupAll
+	if isGroup && !groups {
+		return fmt.Sprintf("%q is a group, and only rules and families can be named here; choose groups with select", name)
+	}
+	if name == lint.CustomFamily || isGroup {
 		return ""
 	}
 	known := namesOf(rules)

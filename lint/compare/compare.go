@@ -23,6 +23,8 @@ type Options struct {
 	Paths  []string
 	Rules  []*lint.Rule
 	Flags  check.Flags
+	// Release is that of trainvet, which rules-version of the settings may not be beyond.
+	Release string
 	// Declare makes the rules of [[custom]].
 	Declare func(lint.Declared) (*lint.Rule, error)
 }
@@ -136,7 +138,7 @@ func (r *Result) strikeEqual(renamed map[string]string) {
 
 func (o *Options) side(files workspace.FS) *side {
 	snapshot := workspace.NewSnapshot(files)
-	return &side{snapshot: snapshot, settings: &check.Resolver{Snapshot: snapshot, Dir: o.Dir, Rules: o.Rules, Declare: o.Declare, Flags: o.Flags}}
+	return &side{snapshot: snapshot, settings: &check.Resolver{Snapshot: snapshot, Dir: o.Dir, Rules: o.Rules, Declare: o.Declare, Release: o.Release, Flags: o.Flags}}
 }
 
 // oldTargets are the files of the commit that would have been checked: those that are checked now, and those that are gone or had

@@ -27,6 +27,7 @@ type Options struct {
 	Rules   []*lint.Rule
 	Declare func(lint.Declared) (*lint.Rule, error) // makes the rules of [[custom]]; nil: there are none
 	Version string                                  // of trainvet, for editors
+	Release string                                  // of its rules; see check.Resolver
 }
 
 // Serve speaks the protocol until the client says exit or the input ends, and gives back the exit code: 0 after a shutdown, else 1.
@@ -34,7 +35,7 @@ type Options struct {
 func Serve(ctx context.Context, in io.Reader, out, log io.Writer, options Options) int {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s := &server{options: options, session: session.New(options.Rules, options.Declare), log: log, wake: make(chan struct{}, 1), done: make(chan struct{}), published: map[uri.URI]published{}}
+	s := &server{options: options, session: session.New(options.Rules, options.Declare, options.Release), log: log, wake: make(chan struct{}, 1), done: make(chan struct{}), published: map[uri.URI]published{}}
 	writer := &lockedWriter{to: out}
 	sifted := newSift(in, writer, func(err error) {
 		if err != nil {

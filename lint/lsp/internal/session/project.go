@@ -43,7 +43,7 @@ func newProject(root string, rules ruleSet) *Project {
 // resolver reads the settings of the project anew. The last ones hold in place of what is faulty.
 func (p *Project) resolver(last *check.Resolver) *check.Resolver {
 	files := workspace.NewSnapshot(workspace.NewConfined(p.Root)).With(slices.Collect(maps.Values(p.overlay))...)
-	r := &check.Resolver{Snapshot: files, Dir: p.Root, Rules: p.rules.all, Declare: p.rules.declare, Elsewhere: true, Lenient: true, Last: last}
+	r := &check.Resolver{Snapshot: files, Dir: p.Root, Rules: p.rules.all, Declare: p.rules.declare, Release: p.rules.release, Elsewhere: true, Lenient: true, Last: last}
 	r.For(p.Root)
 	if last != nil {
 		last.Last = nil // one is enough; what it took over it has

@@ -51,14 +51,15 @@ type Session struct {
 }
 
 // New is a session without folders and documents.
-func New(rules []*lint.Rule, declare func(lint.Declared) (*lint.Rule, error)) *Session {
-	return &Session{state: &State{rules: ruleSet{rules, declare}}}
+func New(rules []*lint.Rule, declare func(lint.Declared) (*lint.Rule, error), release string) *Session {
+	return &Session{state: &State{rules: ruleSet{rules, declare, release}}}
 }
 
-// ruleSet are the rules, and how those of the settings are made.
+// ruleSet are the rules, how those of the settings are made, and the release that they are of.
 type ruleSet struct {
 	all     []*lint.Rule
 	declare func(lint.Declared) (*lint.Rule, error)
+	release string
 }
 
 // State is the newest state.
