@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/trainvet/trainvet/lint/check"
+	"github.com/trainvet/trainvet/lint/nearest"
 	"github.com/trainvet/trainvet/lint/output"
 )
 
@@ -43,6 +44,9 @@ func (a *app) check() *cobra.Command {
 					return err
 				}
 			}
+			if err := misspelt(command, paths); err != nil {
+				return err
+			}
 			return a.runCheck(&f, paths)
 		},
 	}
@@ -64,6 +68,24 @@ func (a *app) check() *cobra.Command {
 	flags.BoolVar(&f.statistics, "statistics", false, "count findings by rule on stderr")
 	flags.IntVar(&f.jobs, "jobs", 0, "files to check at a time (default: as many as there are processors)")
 	return command
+}
+
+// misspelt tells of a first word that is no file, and nearly a command: `trainvet chekc .`
+func misspelt(command *cobra.Command, paths []string) error {
+	if command.HasParent() || len(paths) == 0 {
+		return nil
+	}
+	if _, err := os.Lstat(paths[0]); err == nil {
+		return nil
+	}
+	var names []string
+	for _, known := range command.Commands() {
+		names = append(names, known.Name())
+	}
+	if near := nearest.Of(paths[0], names); near != "" {
+		return usagef("no file or command is called %q; did you mean %q?", paths[0], near)
+	}
+	return nil
 }
 
 // runCheck goes from the command line to the exit code.
