@@ -449,6 +449,10 @@ func (x *expansion) param(p *syntax.ParamExp, span source.Span, quoted bool) {
 	if p.Exp != nil {
 		switch p.Exp.Op {
 		case syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.AssignUnset, syntax.AssignUnsetOrNull:
+			if v == nil && strings.HasPrefix(name, "SLURM_") { // the default is for a run by hand; a job has another
+				x.unknown(span, name, false)
+				return
+			}
 			if v == nil || empty && (p.Exp.Op == syntax.DefaultUnsetOrNull || p.Exp.Op == syntax.AssignUnsetOrNull) {
 				v = r.variable(p.Exp.Word, span)
 				if p.Exp.Op == syntax.AssignUnset || p.Exp.Op == syntax.AssignUnsetOrNull {

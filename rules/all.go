@@ -145,5 +145,6 @@ func All() []*lint.Rule {
 		zero.DeepspeedManualPrecision,
 		zero.NoSyncZero,
 		zero.Zero3InitAfterModel,
+		zero.Zero3WeightsNotGathered,
 	}
 }
