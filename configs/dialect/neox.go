@@ -110,6 +110,29 @@ func neoxAfter(r *reader) {
 		r.set("hidden_dropout", hidden > 0, r.find("hidden_dropout"))
 	}
 	neoxAttention(r)
+	neoxRanks(r)
+}
+
+// neoxRanks: the launcher takes num_gpus of each node. How many nodes a hostfile lists is not known.
+func neoxRanks(r *reader) {
+	if all := r.find("global_num_gpus"); all.state == written {
+		if n, ok := r.integer(all); ok && n > 0 {
+			r.set("parallel.world", n, all)
+		}
+		return
+	}
+	each, nodes := r.find("num_gpus"), r.find("num_nodes")
+	if r.find("include").state != absent || r.find("exclude").state != absent {
+		return
+	}
+	if n, ok := r.integer(each); ok && n > 0 && each.state == written {
+		r.set("parallel.devices_per_node", n, each)
+	}
+	if n, ok := r.integer(nodes); ok && n > 0 && nodes.state == written {
+		r.set("parallel.nodes", n, nodes)
+	} else if each.state == written && nodes.state == absent && r.find("hostfile").state == absent {
+		r.assumeOf("parallel.nodes", 1, "GPT-NeoX without a hostfile")
+	}
 }
 
 func neoxShape(r *reader) {

@@ -30,8 +30,8 @@ var ZeroUnsupported = &lint.Rule{
 }
 
 func unsupportedInConfig(pass *lint.Pass, part *workspace.Part) {
-	if part.Dialect == dialect.GPTNeoX && textAt(part, "optimizer", "type") == "onebitadam" {
-		unsupportedOptimizer(pass, part) // which it leaves to DeepSpeed
+	if part.Dialect == dialect.GPTNeoX && slices.Contains([]string{"onebitadam", "sgd", "sm3", "madgrad_wd"}, textAt(part, "optimizer", "type")) {
+		unsupportedOptimizer(pass, part) // it makes the others of classes that DeepSpeed tested
 	}
 	if isDeepSpeed(part) {
 		unsupportedOptimizer(pass, part)

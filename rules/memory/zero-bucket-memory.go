@@ -31,7 +31,7 @@ var ZeroBucketMemory = &lint.Rule{
 	Mentions: []string{"bucket_size"},
 	Run: func(pass *lint.Pass, run *workspace.Run) {
 		for _, part := range run.Parts {
-			if part.Dialect != dialect.DeepSpeed {
+			if part.Dialect != dialect.DeepSpeed && part.Dialect != dialect.GPTNeoX {
 				continue
 			}
 			checkBucket(pass, run, part.Plan.Buckets.Reduce, part.Plan.Buckets.OverlapComm.Or(false), false)
