@@ -1,9 +1,11 @@
 package dialect
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/trainvet/trainvet/configs"
+	"github.com/trainvet/trainvet/lint/nearest"
 	"github.com/trainvet/trainvet/lint/source"
 )
 
@@ -189,6 +191,34 @@ func (d doc) count(paths ...string) int {
 		}
 	}
 	return n
+}
+
+// longName is the least length of a key, in bytes, of which a slip is told from a key of its own.
+const longName = 12
+
+// slips is how many keys of the root are all but one of the names, which are long ones, and no keys of the named dialect: a misspelt key
+// still says whose file it is.
+func (d doc) slips(dialect string, names []string) int {
+	n, table := 0, keyTables[dialect]()
+	for i := range d.root.Items {
+		key := fold(d.root.Items[i].Key)
+		if len(key) >= longName && len(key) < 64 && !slices.Contains(names, key) && nearest.Within(key, names, 2) != "" && table.Lookup(key) == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// nearly reports whether a long key is written in its section, or a slip of it.
+func (d doc) nearly(path string) bool {
+	section, name := splitPath(path)
+	n := d.node(section)
+	if n == nil || n.Kind != configs.Mapping {
+		return false
+	}
+	return slices.ContainsFunc(n.Items, func(item configs.Item) bool {
+		return len(item.Key) >= longName && len(item.Key) < 64 && nearest.Within(item.Key, []string{name}, 2) != ""
+	})
 }
 
 // node is the value at a path, or nil where the key is not written.

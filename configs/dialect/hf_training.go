@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/trainvet/trainvet/configs"
@@ -22,8 +23,20 @@ var HFTrainingArguments = &Dialect{
 		if d.format == configs.Flags && d.hasAny("num_warmup_steps", "with_tracking", "lora_dim", "train_batch_size", "max_train_steps") {
 			return false
 		}
-		return d.hasAny("per_device_train_batch_size", "num_train_epochs", "lr_scheduler_type") &&
-			d.count(trainingArguments...) >= 3 &&
+		known, missed := d.count(trainingArguments...), 0 // misspelt
+		anchors := []string{"per_device_train_batch_size", "num_train_epochs", "lr_scheduler_type"}
+		if !d.hasAny(anchors...) {
+			if d.format == configs.Flags {
+				anchors = slices.DeleteFunc(slices.Clone(trainingArguments), func(name string) bool { return len(name) < longName })
+			}
+			if known < 2 {
+				return false
+			}
+			if missed = d.slips("hf-training-args", anchors); missed == 0 {
+				return false
+			}
+		}
+		return known+missed >= 3 &&
 			!d.hasAny("base_model", "finetuning_type", "cutoff_len", "template") &&
 			!d.mapping("training") && !d.mapping("trainer") && !d.mapping("train")
 	},

@@ -90,7 +90,8 @@ func Keys(d *Dialect) *KeyTable {
 }
 
 var keyTables = tablesOf("deepspeed", "hf-training-args", "llamafactory", "axolotl", "accelerate", "gpt-neox", "torchtitan-toml", "litgpt",
-	"llm-foundry", "nanotron", "mindspeed-fsdp2-yaml", "lingua", "megatron", "kohya", "olmo", "verl", "nemo", "torchtune", "peft-adapter", "lightning-cli")
+	"llm-foundry", "nanotron", "mindspeed-fsdp2-yaml", "lingua", "megatron", "kohya", "olmo", "verl", "nemo", "torchtune", "peft-adapter", "lightning-cli",
+	"torchrun", "deepspeed-launcher", "accelerate-launch")
 
 func tablesOf(names ...string) map[string]func() *KeyTable {
 	tables := map[string]func() *KeyTable{}
@@ -320,6 +321,20 @@ func (t *KeyTable) Slip(section, word string) string {
 }
 
 const digits = "0123456789"
+
+// Abbreviates reports whether a flag is the beginning of a single known one, which argparse takes for it.
+func (t *KeyTable) Abbreviates(flag string) bool {
+	full := ""
+	for _, name := range t.Names("") {
+		if strings.HasPrefix(name, flag) {
+			if full != "" {
+				return false
+			}
+			full = name
+		}
+	}
+	return full != "" && flag != ""
+}
 
 // LoaderOf is who reads the scalars of a tree in this dialect.
 func (d *Dialect) LoaderOf(tree *configs.Tree) configs.Loader { return d.loaderOf(tree) }

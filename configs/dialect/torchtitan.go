@@ -16,10 +16,15 @@ var Torchtitan = &Dialect{
 	lenient: true,
 
 	recognise: func(d doc) bool {
-		return d.count("job", "profiling", "metrics", "model", "optimizer", "lr_scheduler", "training", "parallelism", "checkpoint",
-			"activation_checkpoint", "compile", "float8", "quantize", "comm", "validation", "experimental") >= 3 &&
-			d.hasAny("model.flavor", "training.local_batch_size", "training.batch_size", "training.seq_len", "training.steps") &&
-			!d.has("parallel") && d.format != configs.YAML
+		sections := d.count("job", "profiling", "metrics", "model", "optimizer", "lr_scheduler", "training", "parallelism", "checkpoint",
+			"activation_checkpoint", "compile", "float8", "quantize", "comm", "validation", "experimental")
+		if d.has("parallel") || d.format == configs.YAML {
+			return false
+		}
+		if sections >= 3 && d.hasAny("model.flavor", "training.local_batch_size", "training.batch_size", "training.seq_len", "training.steps") {
+			return true
+		}
+		return d.format == configs.TOML && sections > 0 && sections == len(d.root.Items) && slices.ContainsFunc(torchtitanOnly, d.nearly)
 	},
 
 	table: []entry{
@@ -54,6 +59,13 @@ var Torchtitan = &Dialect{
 		{field: "quantization.kind", absent: "none"},
 	},
 	after: torchtitanAfter,
+}
+
+// torchtitanOnly are long keys that nobody else has in such a section. They tell a file of a few sections, also where they are misspelt.
+var torchtitanOnly = []string{
+	"training.local_batch_size", "training.mixed_precision_param", "training.mixed_precision_reduce", "training.enable_cpu_offload", "parallelism.data_parallel_replicate_degree",
+	"parallelism.data_parallel_shard_degree", "parallelism.tensor_parallel_degree", "parallelism.pipeline_parallel_degree", "parallelism.context_parallel_degree",
+	"parallelism.expert_parallel_degree", "activation_checkpoint.selective_ac_option",
 }
 
 func torchtitanAfter(r *reader) {

@@ -167,6 +167,14 @@ func programDialect(c *configs.Command) *dialect.Dialect {
 	return dialect.Of(c.Flags)
 }
 
+// strangeFlag reports whether a launcher is given a flag that it does not know: it is looked at even if it says nothing else.
+func strangeFlag(tree *configs.Tree, d *dialect.Dialect) bool {
+	table := dialect.Keys(d)
+	return table != nil && tree.Root != nil && slices.ContainsFunc(tree.Root.Items, func(item configs.Item) bool {
+		return table.Lookup(d.Spelled(tree, item.Key)) == nil
+	})
+}
+
 // launcherParts are what the launcher says, and what starts it: `srun torchrun ...` has its nodes from either.
 func launcherParts(name string, script *configs.Script, c *configs.Command) []*Part {
 	var parts []*Part
@@ -189,7 +197,7 @@ func launcherParts(name string, script *configs.Script, c *configs.Command) []*P
 				// srun starts one launcher on each node; how many processes that starts is its own affair.
 				part.Plan.Parallel.DevicesPerNode, part.Plan.Parallel.World = unknownCount, unknownCount
 			}
-			if anyKnown(part) {
+			if anyKnown(part) || strangeFlag(tree, d) {
 				parts = append(parts, part)
 			}
 		}

@@ -3,6 +3,7 @@ package config
 import (
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/trainvet/trainvet/configs"
@@ -79,8 +80,17 @@ func checkUnknown(pass *lint.Pass, s *setting) {
 	switch {
 	case s.part.Tree.Format == configs.Flags:
 		// The program may have arguments of its own, which its source would spell.
-		policy = dialect.Accepted
 		section, last := cutPath(s.name)
+		if !spelledOut(s.part.Dialect) && section == "" && s.table.Abbreviates(last) {
+			return
+		}
+		if slices.Contains(launchers, s.part.Dialect) { // what stands before the program is its own alone
+			if near = s.table.Nearest("", last); near == "" {
+				return // of another release
+			}
+			break
+		}
+		policy = dialect.Accepted
 		if near = s.table.Slip(section, last); near == "" || s.table.Elsewhere(last) || pass.Spells(s.part.Path, last) || added(pass, s) {
 			return
 		}
@@ -128,6 +138,14 @@ func checkUnknown(pass *lint.Pass, s *setting) {
 	if near != "" {
 		rename(pass, d, s.item(), s.name, near, lint.Unsafe)
 	}
+}
+
+// launchers read the flags before the program with argparse.
+var launchers = []*dialect.Dialect{dialect.Launcher("torchrun"), dialect.Launcher("deepspeed"), dialect.Launcher("accelerate")}
+
+// spelledOut reports whether the program reads its command line with allow_abbrev=False. The others take the beginning of a flag for it.
+func spelledOut(d *dialect.Dialect) bool {
+	return d == dialect.Megatron || d == dialect.Launcher("accelerate")
 }
 
 // empty: the key has no value.

@@ -23,18 +23,26 @@ var FsdpGradientCheckpointing = &lint.Rule{
 	Mentions: []string{"gradient_checkpointing"},
 	Part: func(pass *lint.Pass, part *workspace.Part) {
 		root := part.Tree.Root
-		if part.Dialect != dialect.HFTrainingArguments || part.Tree.Format == configs.Flags || root == nil || part.Tree.Template {
+		if part.Dialect != dialect.HFTrainingArguments || root == nil || part.Tree.Template {
 			return
 		}
-		on := func(keys ...string) bool {
-			b, ok := root.Get(keys...).Bool(part.Dialect.LoaderOf(part.Tree))
-			return ok && b
+		named := func(name string) (found *configs.Item) {
+			for i := range root.Items {
+				if part.Dialect.Spelled(part.Tree, root.Items[i].Key) == name {
+					found = &root.Items[i] // of several flags the last counts
+				}
+			}
+			return found
 		}
-		fsdp := root.Item("fsdp")
-		if fsdp == nil || !shards(fsdp.Value) || !on("gradient_checkpointing") || on("fsdp_config", "activation_checkpointing") {
+		on := func(node *configs.Node) bool {
+			b, ok := node.Bool(part.Dialect.LoaderOf(part.Tree))
+			return ok && b || part.Tree.Format == configs.Flags && node != nil && node.Bare
+		}
+		fsdp, checkpointing := named("fsdp"), named("gradient_checkpointing")
+		if fsdp == nil || !shards(fsdp.Value) || checkpointing == nil || !on(checkpointing.Value) || on(root.Get("fsdp_config", "activation_checkpointing")) {
 			return
 		}
-		pass.Reportf(root.Item("gradient_checkpointing").KeyAt, "gradient_checkpointing under FSDP's full_shard gathers the weights of each layer once more in backward").
+		pass.Reportf(checkpointing.KeyAt, "gradient_checkpointing under FSDP's full_shard gathers the weights of each layer once more in backward").
 			Help("write fsdp_config.activation_checkpointing: true instead, never both").
 			Note(fsdp.KeyAt, "the layers are sharded")
 	},
