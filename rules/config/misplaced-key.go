@@ -38,6 +38,10 @@ var MisplacedKey = &lint.Rule{
 					d.As(lint.Warning) // a later release refuses it
 				}
 				d.Help("%s", to)
+				if s.name == "max_grad_norm" && entry(part, "gradient_clipping") != nil {
+					// It runs where the program brings an optimizer of its own; DeepSpeed then reads none of these.
+					d.As(lint.Warning).Message = "max_grad_norm stands in optimizer.params beside gradient_clipping: DeepSpeed refuses it where it makes the optimizer itself, and reads none of them otherwise"
+				}
 				if part.Dialect == dialect.Accelerate && strings.HasPrefix(to, "write it in a DeepSpeed config") {
 					d.As(lint.Warning) // no setting of accelerate's own was meant
 				}

@@ -2,7 +2,9 @@ package zero
 
 import (
 	_ "embed"
+	"slices"
 
+	"github.com/trainvet/trainvet/configs/dialect"
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/source"
 	"github.com/trainvet/trainvet/lint/workspace"
@@ -84,6 +86,9 @@ func (b *bypass) backward(event *loop.Event) {
 		if deepspeed.Since(torchStyle) == pyscan.No {
 			d.As(lint.Error)
 		}
+		if deepspeed.Since(torchStyle) == pyscan.Maybe && b.launchedWithNew(event.Scope.Module.File.Path) {
+			d.As(lint.Info)
+		}
 		d.Pinned(deepspeed, torchStyle)
 		model := part.Scope.Module.File.Slice(call.Func.Span())
 		if loss, ok := event.Loss.(*syntax.Name); ok && event.Call != nil && len(event.Via) == 0 && part.Scope == event.Scope && len(event.Call.Args)+len(event.Call.Keywords) == 0 && pyscan.Path(call.Func) != "" {
@@ -93,6 +98,31 @@ func (b *bypass) backward(event *loop.Event) {
 		d.Help("call %s.backward(loss)", model)
 		return
 	}
+}
+
+// newerKeys are keys of DeepSpeed that no release before torchStyle has.
+var newerKeys = [][]string{
+	{"bf16", "bf16_master_weights_and_grads"}, {"bf16", "bf16_optimizer_states"}, {"zero_optimization", "stage3_allgather_sequential"}, {"zero_optimization", "allgather_sequential"},
+	{"zero_optimization", "save_muon_momentum_buffer_in_memory"}, {"managed_gradient_accumulation"}, {"expert_parallel", "autoep_size"},
+}
+
+// launchedWithNew reports whether the commands that start a program give it configs for a release that knows the torch-style backward,
+// and which it works with: ZeRO, and no fp16.
+func (b *bypass) launchedWithNew(file string) bool {
+	newer := false
+	for _, run := range b.pass.RunsOf(file) {
+		for _, part := range run.Parts {
+			if part.Dialect != dialect.DeepSpeed {
+				continue
+			}
+			config := workspace.EngineConfig{Parts: []*workspace.Part{part}, Certain: true}
+			if stage, _, known := config.Stage(); !known || stage == 0 || config.On("fp16", "enabled") != pyscan.No {
+				return false
+			}
+			newer = newer || slices.ContainsFunc(newerKeys, func(path []string) bool { return part.Tree.Root.Get(path...) != nil })
+		}
+	}
+	return newer
 }
 
 // rawForward is engine.backward of a loss that the model inside computed, past the engine.
