@@ -25,7 +25,7 @@ var HFTrainingArguments = &Dialect{
 		}
 		known, missed := d.count(trainingArguments...), 0 // misspelt
 		anchors := []string{"per_device_train_batch_size", "num_train_epochs", "lr_scheduler_type"}
-		if !d.hasAny(anchors...) {
+		if !d.hasAny(anchors...) || known < 3 {
 			if d.format == configs.Flags {
 				anchors = slices.DeleteFunc(slices.Clone(trainingArguments), func(name string) bool { return len(name) < longName })
 			}

@@ -69,6 +69,7 @@ var accelerateLaunch = &Dialect{
 	Name:    "accelerate-launch",
 	Title:   "accelerate launch",
 	Version: "accelerate 1",
+	files:   []string{"deepspeed_config_file"},
 	table: []entry{
 		{field: "parallel.world", keys: paths("num_processes"), read: ranks},
 		{field: "parallel.nodes", keys: paths("num_machines"), read: ranks},

@@ -197,7 +197,7 @@ func launcherParts(name string, script *configs.Script, c *configs.Command) []*P
 				// srun starts one launcher on each node; how many processes that starts is its own affair.
 				part.Plan.Parallel.DevicesPerNode, part.Plan.Parallel.World = unknownCount, unknownCount
 			}
-			if anyKnown(part) || strangeFlag(tree, d) {
+			if anyKnown(part) || strangeFlag(tree, d) || len(d.References(tree)) > 0 {
 				parts = append(parts, part)
 			}
 		}

@@ -295,7 +295,7 @@ func needsMicroBatch(pass *lint.Pass, run *workspace.Run) {
 // integration is the library that reads a DeepSpeed config for a run, and the place where it is told to.
 func integration(run *workspace.Run, part *workspace.Part) (string, source.Place) {
 	for _, other := range run.Parts {
-		if other.Dialect != dialect.Accelerate && other.Dialect != dialect.DeepSpeedPlugin {
+		if other.Dialect != dialect.Accelerate && other.Dialect != dialect.DeepSpeedPlugin && other.Dialect != dialect.Launcher("accelerate") {
 			continue
 		}
 		for _, reference := range other.Dialect.References(other.Tree) {
