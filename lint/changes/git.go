@@ -9,14 +9,16 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
 // Repo is a work tree of git.
 type Repo struct {
-	dir    string // where the caller is, absolute, with forward slashes
-	prefix string // of dir inside of the work tree; "" or with a slash at its end
-	root   string // of the work tree, as git calls it
+	dir    string   // where the caller is, absolute, with forward slashes
+	prefix string   // of dir inside of the work tree; "" or with a slash at its end
+	root   string   // of the work tree, as git calls it
+	off    []string // switches off what git would run by itself
 }
 
 // Open finds the work tree that a folder lies in.
@@ -31,13 +33,40 @@ func Open(ctx context.Context, dir string) (*Repo, error) {
 	}
 	root, prefix, _ := strings.Cut(string(out), "\n")
 	r.root, r.prefix = filepath.ToSlash(root), strings.TrimSuffix(prefix, "\n")
-	return r, nil
+	return r, r.filtersOff(ctx)
+}
+
+// filtersOff switches off the filters (clean, smudge) that the settings of a repository name: git would run them on changed files. A
+// file that only differs through one then counts as changed.
+func (r *Repo) filtersOff(ctx context.Context) error {
+	out, err := r.git(ctx, "config", "-z", "--name-only", "--get-regexp", `^filter\.`)
+	if err != nil {
+		return nil // there are none
+	}
+	for key := range strings.SplitSeq(string(out), "\x00") {
+		driver, _, ok := cutLast(key, ".")
+		switch {
+		case !ok:
+		case strings.Contains(driver, "="):
+			return fmt.Errorf("the filter %q of this repository cannot be switched off", driver)
+		default:
+			r.off = append(r.off, "-c", driver+".clean=", "-c", driver+".smudge=", "-c", driver+".process=", "-c", driver+".required=false")
+		}
+	}
+	return nil
+}
+
+func cutLast(text, at string) (before, after string, found bool) {
+	if i := strings.LastIndex(text, at); i >= 0 {
+		return text[:i], text[i+len(at):], true
+	}
+	return text, "", false
 }
 
 // git runs a command in the root of the work tree. Nothing that the settings of a repository name is run by it, nothing is
 // fetched, and nothing is written.
 func (r *Repo) git(ctx context.Context, args ...string) ([]byte, error) {
-	command := exec.CommandContext(ctx, "git", append([]string{"-c", "core.fsmonitor=false", "-c", "core.quotePath=false", "--no-pager"}, args...)...)
+	command := exec.CommandContext(ctx, "git", slices.Concat([]string{"-c", "core.fsmonitor=false", "-c", "core.quotePath=false", "-c", "core.hooksPath=" + os.DevNull, "--no-pager"}, r.off, args)...)
 	command.Dir = filepath.FromSlash(r.root)
 	command.Env = environment()
 	var stdout, stderr bytes.Buffer

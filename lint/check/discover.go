@@ -255,8 +255,8 @@ func ignoredAbove(folder, current string) []patterns {
 	}
 }
 
-// ignoreLimit bounds the bytes of an ignore file that are read.
-const ignoreLimit = 1 << 20
+// ignoreLimit bounds the bytes of an ignore file that are read: each of its lines is held against each name.
+const ignoreLimit = 256 << 10
 
 func readIgnore(base, file string) (patterns, bool) {
 	info, err := os.Lstat(filepath.FromSlash(file)) // git follows no link here either

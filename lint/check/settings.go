@@ -323,8 +323,13 @@ func (r *Resolver) own(folder string) *Settings {
 	return nil
 }
 
-// maxSettings bounds a settings file, bytes.
-const maxSettings = 1 << 20
+// Bounds of settings.
+const (
+	maxSettings = 1 << 20 // bytes of a file
+	maxExtends  = 16      // files that extend each other
+	maxPatterns = 1000    // of one list
+	maxRegexp   = 4 << 10 // bytes of a regular expression
+)
 
 // load reads a settings file and those that it extends; nil for a pyproject.toml that says nothing about trainvet.
 func (r *Resolver) load(name string, inside []string) *Settings {
@@ -372,6 +377,8 @@ func (r *Resolver) load(name string, inside []string) *Settings {
 			switch {
 			case slices.Contains(inside, target):
 				read.fail(base.At, "%s extends itself", r.shown(target))
+			case len(inside) > maxExtends:
+				read.fail(base.At, "%s: extends more than %d files, one after another", r.shown(target), maxExtends)
 			case !r.reaches(name, target):
 				read.fail(base.At, "%s lies outside of the project, not read", r.shown(target))
 			case r.Snapshot.Kind(target) == workspace.Absent:

@@ -96,7 +96,11 @@ func (r *settingsReader) customKeys(d *lint.Declared, own *CustomRule) map[strin
 		"required": truth(&d.Required), "forbidden": truth(&d.Forbidden),
 		"min": number(&d.Min), "max": number(&d.Max),
 		"one-of": scalars(&d.OneOf), "not-one-of": scalars(&d.NotOneOf),
-		"matches": text(&d.Matches),
+		"matches": func(n *configs.Node) {
+			if d.Matches, _ = r.text(n); len(d.Matches) > maxRegexp {
+				r.fail(n.At, "a regular expression of more than %d bytes", maxRegexp)
+			}
+		},
 	}
 }
 

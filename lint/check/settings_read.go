@@ -191,6 +191,10 @@ func Minor(release string) string {
 
 // patterns reads patterns relative to the settings file.
 func (r *settingsReader) patterns(at source.Place, lines []string) patterns {
+	if len(lines) > maxPatterns {
+		r.fail(at, "more than %d patterns", maxPatterns)
+		return patterns{}
+	}
 	if bad := malformed(lines); bad != "" {
 		r.fail(at, "%q is no pattern", bad)
 	}

@@ -10,8 +10,11 @@ import (
 	"github.com/trainvet/trainvet/lint/source"
 )
 
-// maxComposed bounds configs that include configs that include configs.
-const maxComposed = 6
+// Bounds of configs that include configs.
+const (
+	maxComposed      = 6   // one inside of the other
+	maxComposedFiles = 128 // all of one config, each as often as it is included
+)
 
 // composed is what Hydra makes of a config with a defaults list: the files that it lists, as far as the project holds them, with
 // the config itself where _self_ stands. Values keep the places where they are written. A tree without a list is given back as it is.
@@ -37,6 +40,7 @@ type composer struct {
 	*View
 	top     string // the folder of the config, below which groups are
 	missing bool   // a file of the list is not here, or not known
+	files   int    // included so far
 }
 
 // defaultsOf is the defaults list of a config; nil where it has none.
@@ -116,7 +120,7 @@ func (c *composer) include(whole *configs.Node, name, group, pkg string, chosen 
 	}
 	option := strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(chosen.Raw, "/"), ".yaml"), ".yml")
 	file := path.Join(folder, strings.TrimPrefix(group, "/"), option+".yaml")
-	if !inside(c.settingsTop(name), file) || c.Is(file) != RegularFile {
+	if c.files++; c.files > maxComposedFiles || !inside(c.settingsTop(name), file) || c.Is(file) != RegularFile {
 		c.missing = true
 		return
 	}
@@ -170,11 +174,18 @@ func packageOf(file *source.File) (string, bool) {
 // write a value, neither is known.
 func overlayNode(into, from *configs.Node, doubtful bool) {
 	into.Open = into.Open || from.Open
+	first := make(map[string]int, len(into.Items))
+	for i := range into.Items {
+		if _, known := first[into.Items[i].Key]; !known {
+			first[into.Items[i].Key] = i
+		}
+	}
 	for i := range from.Items {
 		item := from.Items[i]
-		at := slices.IndexFunc(into.Items, func(other configs.Item) bool { return other.Key == item.Key })
+		at, known := first[item.Key]
 		switch {
-		case at < 0:
+		case !known:
+			first[item.Key] = len(into.Items)
 			into.Items = append(into.Items, item)
 		case item.Value != nil && item.Value.Kind == configs.Mapping && into.Items[at].Value != nil && into.Items[at].Value.Kind == configs.Mapping:
 			merged := *into.Items[at].Value

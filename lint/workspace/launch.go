@@ -27,14 +27,20 @@ type command struct {
 
 // commands are the launch commands of a script, with the configs that the script itself writes. A script of the project that it
 // runs counts with its own commands.
-func (v *View) commands(name string) []*command { return v.commandsOf(name, nil) }
+func (v *View) commands(name string) []*command {
+	left := maxScriptRuns
+	return v.commandsOf(name, nil, &left)
+}
 
-// maxScripts bounds scripts that run scripts.
-const maxScripts = 4
+// Bounds of scripts that run scripts.
+const (
+	maxScripts    = 4   // one inside of the other
+	maxScriptRuns = 128 // all of one script, each as often as it is run
+)
 
-func (v *View) commandsOf(name string, outer []string) []*command {
+func (v *View) commandsOf(name string, outer []string, left *int) []*command {
 	script := v.Script(name)
-	if script == nil || len(outer) >= maxScripts || slices.Contains(outer, name) {
+	if *left--; script == nil || len(outer) >= maxScripts || *left < 0 || slices.Contains(outer, name) {
 		return nil
 	}
 	outer = append(slices.Clip(outer), name)
@@ -65,7 +71,7 @@ func (v *View) commandsOf(name string, outer []string) []*command {
 			v.programSettings(name, c, command)
 		}
 		if nested := v.runsScript(name, c); nested != "" {
-			if inner := v.commandsOf(nested, outer); len(inner) > 0 {
+			if inner := v.commandsOf(nested, outer, left); len(inner) > 0 {
 				for _, of := range inner {
 					all = append(all, of.within(command, environment))
 				}

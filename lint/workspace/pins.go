@@ -304,7 +304,7 @@ func (v *View) pinOf(file, name string) (pin Pin, found, certain bool) {
 	sometimes := 0
 	preset := true
 	certain = true
-	for _, one := range v.requirements(file, 0, nil) {
+	for _, one := range v.AllRequirements(file) {
 		if one.Name != name || one.When == configs.Never || one.Optional {
 			continue
 		}
@@ -397,15 +397,19 @@ func (v *View) Requirements(name string) *configs.Requirements {
 
 // AllRequirements are the requirements of a file and of the files that it includes.
 func (v *View) AllRequirements(name string) []configs.Requirement {
-	return v.requirements(name, 0, nil)
+	left := maxIncluded
+	return v.requirements(name, 0, nil, &left)
 }
 
-// maxIncludes bounds how deep files of requirements include each other.
-const maxIncludes = 6
+// Bounds of files of requirements that include each other.
+const (
+	maxIncludes = 6   // one inside of the other
+	maxIncluded = 128 // all of one file, each as often as it is included
+)
 
-func (v *View) requirements(name string, depth int, seen []string) []configs.Requirement {
+func (v *View) requirements(name string, depth int, seen []string, left *int) []configs.Requirement {
 	r := v.Requirements(name)
-	if len(r.Includes) == 0 || depth >= maxIncludes {
+	if *left--; len(r.Includes) == 0 || depth >= maxIncludes || *left <= 0 {
 		return r.List
 	}
 	seen = append(seen[:len(seen):len(seen)], name)
@@ -415,7 +419,7 @@ func (v *View) requirements(name string, depth int, seen []string) []configs.Req
 		if strings.Contains(include.Path, "://") || path.IsAbs(include.Path) || slices.Contains(seen, file) || !inside(v.settingsTop(name), file) || v.Is(file) != RegularFile {
 			continue
 		}
-		for _, one := range v.requirements(file, depth+1, seen) {
+		for _, one := range v.requirements(file, depth+1, seen, left) {
 			one.Constraint = one.Constraint || include.Constraint
 			list = append(list, one)
 		}
