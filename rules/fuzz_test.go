@@ -48,6 +48,9 @@ func resolver(snapshot *workspace.Snapshot) *check.Resolver {
 	return &check.Resolver{Snapshot: snapshot, Dir: "/", Rules: rules.All(), Declare: custom.Rule, Flags: check.Flags{ExtendSelect: []string{"all"}}}
 }
 
+// fuzzCache keeps the words of the rules; the results of a check serve no other one, whose settings are others.
+var fuzzCache = check.NewCache()
+
 // sane fails on a report that no check of these files may give.
 func sane(t *testing.T, report *check.Report) {
 	t.Helper()
@@ -144,7 +147,7 @@ func FuzzCheck(f *testing.F) {
 		targets := []check.Target{{Path: name, Named: true}, {Path: "go.sh"}, {Path: "other.yaml"}}
 		snapshot = check.GuessKinds(snapshot, targets)
 		ctx := context.Background()
-		options := check.Options{Rules: rules.All(), Settings: resolver(snapshot), Jobs: 1}
+		options := check.Options{Rules: rules.All(), Settings: resolver(snapshot), Jobs: 1, Cache: fuzzCache}
 		if _, err := check.Run(ctx, snapshot, nil, options); err != nil {
 			return // the settings in a pyproject.toml are wrong
 		}
@@ -160,7 +163,7 @@ func FuzzCheck(f *testing.F) {
 		sane(t, report)
 		if which >= 128 { // one of the two: each is as much work as all before
 			thorough := options
-			thorough.NoPrefilter = true
+			thorough.NoPrefilter, thorough.Cache = true, nil
 			long, err := check.Run(ctx, workspace.NewSnapshot(linttest.FS(files)), targets, thorough)
 			if name == "odd" {
 				long, err = check.Run(ctx, snapshot, targets, thorough)
@@ -212,7 +215,7 @@ func FuzzSettings(f *testing.F) {
 	read := func(text string) (*check.Report, error) {
 		snapshot := workspace.NewSnapshot(linttest.FS(map[string]string{"trainvet.toml": text, "base.toml": "ignore = [\"memory\"]\n", "a.py": "import torch\ntorch.save(x, 'f')\nx = 1  # trainvet: ignore[a]\n", ".git/HEAD": ""}))
 		settings := &check.Resolver{Snapshot: snapshot, Dir: "/", Rules: rules.All(), Declare: custom.Rule}
-		report, err := check.Run(context.Background(), snapshot, []check.Target{{Path: "a.py"}}, check.Options{Rules: rules.All(), Settings: settings, Jobs: 1})
+		report, err := check.Run(context.Background(), snapshot, []check.Target{{Path: "a.py"}}, check.Options{Rules: rules.All(), Settings: settings, Jobs: 1, Cache: fuzzCache})
 		for _, fault := range settings.Faults() {
 			if fault.Message == "" || strings.Contains(fault.Message, "\n") && !strings.Contains(text, "\\n") && !strings.Contains(text, "\"\"\"") && !strings.Contains(text, "'''") {
 				return nil, fmt.Errorf("PLACE %+v", fault)
@@ -265,7 +268,7 @@ func FuzzSuppressions(f *testing.F) {
 			var report *check.Report
 			var err error
 			costs(t, len(text), func() {
-				report, err = check.Run(context.Background(), snapshot, []check.Target{{Path: name}}, check.Options{Rules: rules.All(), Settings: resolver(snapshot), Jobs: 1})
+				report, err = check.Run(context.Background(), snapshot, []check.Target{{Path: name}}, check.Options{Rules: rules.All(), Settings: resolver(snapshot), Jobs: 1, Cache: fuzzCache})
 			})
 			if err != nil {
 				t.Fatal(err)
