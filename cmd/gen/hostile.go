@@ -44,22 +44,24 @@ type kind struct {
 	line string    // a whole file may hold any number of them
 	long [3]string // one line: what stands before, inside (repeated) and after
 	args []string  // beside the folder
+
+	before, named, after string // many lines, each with a name of its own
 }
 
 var kinds = []kind{
-	{name: "a.py", line: "x = 1\n", long: [3]string{"x = [", "1,", "]\n"}},
-	{name: "a.json", line: "\n", long: [3]string{`{"train_batch_size": [`, "1,", "1]}\n"}},
-	{name: "a.yaml", line: "- 1\n", long: [3]string{"train_batch_size: [", "1,", "1]\n"}},
-	{name: "a.toml", line: "# x\n", long: [3]string{"a = [", "1,", "1]\n"}},
-	{name: "a.sh", line: "python a.py\n", long: [3]string{"python a.py ", "--a 1 ", "\n"}},
-	{name: "a.ipynb", line: "\n", long: [3]string{`{"cells":[{"cell_type":"code","source":["x = [`, "1,", `]"]}]}`}},
-	{name: "requirements.txt", line: "torch==2.1\n", long: [3]string{"torch==2.1", ",<3", "\n"}},
-	{name: "Dockerfile", line: "RUN pip install torch\n", long: [3]string{"RUN pip install ", "torch ", "\n"}},
-	{name: "job.yaml", line: "a: 1\n---\n", long: [3]string{"kind: Job\nspec:\n  template:\n    spec:\n      containers:\n      - command: [", "a,", "b]\n"}},
-	{name: "trainvet.toml", line: "# x\n", long: [3]string{"exclude = [", `"a",`, "]\n"}},
-	{name: "baseline.json", line: "\n", long: [3]string{`{"version": 1, "findings": [`, `{"path":"a","rule":"b","ordinal":1},`, `{"path":"a","rule":"b","ordinal":1}]}`}, args: []string{"--baseline", "baseline.json"}},
-	{name: "new.patch", line: "--- a/x\n", long: [3]string{"--- a/x\n+++ b/x\n@@ -1 +1 @@\n+", "x", "\n"}, args: []string{"--new-from-patch", "new.patch"}},
-	{name: ".gitignore", line: "b*\n", long: [3]string{"b", "*", "\n"}},
+	{name: "a.py", before: "", named: "n%d = torch.nn.Linear(1, 2)\n", after: "import torch\n", line: "x = 1\n", long: [3]string{"x = [", "1,", "]\n"}},
+	{name: "a.json", before: `{`, named: `"n%d": 1,` + "\n", after: `"train_batch_size": 1}`, line: "\n", long: [3]string{`{"train_batch_size": [`, "1,", "1]}\n"}},
+	{name: "a.yaml", before: "", named: "n%d: 1\n", after: "train_batch_size: 1\n", line: "- 1\n", long: [3]string{"train_batch_size: [", "1,", "1]\n"}},
+	{name: "a.toml", before: "", named: "n%d = 1\n", after: "", line: "# x\n", long: [3]string{"a = [", "1,", "1]\n"}},
+	{name: "a.sh", before: "", named: "export N%d=1\n", after: "torchrun a.py\n", line: "python a.py\n", long: [3]string{"python a.py ", "--a 1 ", "\n"}},
+	{name: "a.ipynb", before: `{"cells":[{"cell_type":"code","source":["import torch\n"`, named: `,"n%d = torch.nn.Linear(1, 2)\n"`, after: `]}]}`, line: "\n", long: [3]string{`{"cells":[{"cell_type":"code","source":["x = [`, "1,", `]"]}]}`}},
+	{name: "requirements.txt", before: "", named: "n%d==1\n", after: "torch==2\n", line: "torch==2.1\n", long: [3]string{"torch==2.1", ",<3", "\n"}},
+	{name: "Dockerfile", before: "", named: "ENV N%d=1\n", after: "RUN torchrun a.py\n", line: "RUN pip install torch\n", long: [3]string{"RUN pip install ", "torch ", "\n"}},
+	{name: "job.yaml", before: "services:\n", named: "  n%d: {command: torchrun a.py}\n", after: "", line: "a: 1\n---\n", long: [3]string{"kind: Job\nspec:\n  template:\n    spec:\n      containers:\n      - command: [", "a,", "b]\n"}},
+	{name: "trainvet.toml", before: "[known]\n", named: "\"n%d\" = \"torch.nn.Linear\"\n", after: "", line: "# x\n", long: [3]string{"exclude = [", `"a",`, "]\n"}},
+	{name: "baseline.json", before: `{"version": 1, "findings": [`, named: `{"path":"a%d","rule":"b","ordinal":1},`, after: `{"path":"a","rule":"b","ordinal":1}]}`, line: "\n", long: [3]string{`{"version": 1, "findings": [`, `{"path":"a","rule":"b","ordinal":1},`, `{"path":"a","rule":"b","ordinal":1}]}`}, args: []string{"--baseline", "baseline.json"}},
+	{name: "new.patch", before: "", named: "--- a/n%d\n+++ b/n\n@@ -1 +1 @@\n+x\n", after: "", line: "--- a/x\n", long: [3]string{"--- a/x\n+++ b/x\n@@ -1 +1 @@\n+", "x", "\n"}, args: []string{"--new-from-patch", "new.patch"}},
+	{name: ".gitignore", before: "", named: "n%d*\n", after: "", line: "b*\n", long: [3]string{"b", "*", "\n"}},
 }
 
 // isSettings holds for files that the whole run depends on: nothing is checked where one is broken.
@@ -124,6 +126,20 @@ var ways = []hostile{
 	{"invalid UTF-8", content(func(k kind) []byte { return []byte(k.line + "# \xff\xfe\n") }), true},
 	{"BOM", content(func(k kind) []byte { return []byte("\uFEFF" + k.line) }), false},
 	{"1,000,000 lines", lines(million), false},
+	{"100,000 names", func(path string, k kind) error {
+		file, err := os.Create(path)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		out := bufio.NewWriter(file)
+		out.WriteString(k.before)
+		for n := range 100_000 {
+			fmt.Fprintf(out, k.named, n)
+		}
+		out.WriteString(k.after)
+		return out.Flush()
+	}, false},
 	{"line of 50 MB", repeated(func(k kind) (string, string, string, int) { return k.long[0], k.long[1], k.long[2], fiftyMB }), false},
 	{"line of 5 MB", repeated(func(k kind) (string, string, string, int) { return k.long[0], k.long[1], k.long[2], fiftyMB / 10 }), false},
 	{"line of 3 MB", repeated(func(k kind) (string, string, string, int) { return k.long[0], k.long[1], k.long[2], 3_000_000 }), false},
