@@ -98,7 +98,7 @@ func (a *app) runCheck(f *checkFlags, paths []string) error {
 		return err
 	}
 	in := a.inputs(f, paths)
-	options := check.Options{Rules: a.rules, Settings: in.settings, Jobs: f.jobs, NoBaseline: f.writeBaseline != ""}
+	options := check.Options{Rules: a.rules, Settings: in.settings, Jobs: f.jobs, Walk: in.walk, NoBaseline: f.writeBaseline != ""}
 	if options.New, err = a.newCode(context.Background(), &f.newFrom, in.stdin != ""); err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 type inputs struct {
 	snapshot *workspace.Snapshot
 	settings *check.Resolver
+	walk     *check.Walk
 	targets  []check.Target
 	problems []check.Problem // what was named and cannot be read
 	stdin    string          // what the text on stdin is called; "" where it is not asked for
@@ -31,7 +32,8 @@ func (a *app) inputs(f *checkFlags, paths []string) *inputs {
 	words := filesIn(f.command)
 	in := &inputs{snapshot: workspace.NewSnapshot(workspace.NewConfined(a.dir, slices.Concat(named, words)...))}
 	in.settings = &check.Resolver{Snapshot: in.snapshot, Dir: a.dir, Rules: a.rules, Declare: custom.Rule, Release: release, Flags: f.settings}
-	in.targets, in.problems = check.Discover(named, in.settings)
+	in.walk = check.WalkAll(named, in.settings)
+	in.targets, in.problems = in.walk.Targets, in.walk.Problems
 	if stdin {
 		in.stdin = stdinName(f.stdinFilename)
 		if file, err := a.readStdin(in.stdin); err != nil {

@@ -30,6 +30,9 @@ type Options struct {
 	// Step, where it is set, is called when a target is done, by several goroutines at a time.
 	Step func()
 
+	// Walk, where it is set, is where the targets come from.
+	Walk *Walk
+
 	// NoPrefilter runs every rule on every file, whatever the file mentions, and puts off no question by the index of names. The findings are the same; tests hold that.
 	NoPrefilter bool
 	// NoBaseline shows the findings that a baseline records.
@@ -68,13 +71,18 @@ func Run(ctx context.Context, snapshot *workspace.Snapshot, targets []Target, op
 		return nil, err
 	}
 	results := make([]*result, len(targets))
+	idle := c.idle(ctx, targets, settings)
 	done := countProjects(c.snapshot, targets)
 	var workers sync.WaitGroup
 	next := make(chan int)
 	for range max(1, min(len(targets), options.jobs())) {
 		workers.Go(func() {
 			for i := range next {
-				results[i] = c.subject(ctx, targets[i], settings[i])
+				if idle != nil && idle[i] {
+					results[i] = &result{}
+				} else {
+					results[i] = c.subject(ctx, targets[i], settings[i])
+				}
 				done(i)
 				if options.Step != nil {
 					options.Step()

@@ -31,6 +31,12 @@ type Problem struct{ Path, Reason string }
 // the settings holds for named files as well. The order is that of the names, and within a folder alphabetical; a file that
 // is met twice is listed once.
 func Discover(names []string, settings *Resolver) ([]Target, []Problem) {
+	walk := WalkAll(names, settings)
+	return walk.Targets, walk.Problems
+}
+
+// WalkAll is Discover, with what it saw besides.
+func WalkAll(names []string, settings *Resolver) *Walk {
 	walk := walker{settings: settings}
 	for _, name := range names {
 		if name == "" { // an unset variable, not the current folder
@@ -47,6 +53,7 @@ func Discover(names []string, settings *Resolver) ([]Target, []Problem) {
 			walk.problem(name, settings.outside(absolute))
 		case info.IsDir():
 			walk.root = name
+			walk.roots = append(walk.roots, name)
 			walk.folder(name, absolute, ignoredAbove(absolute, settings.Dir))
 		case !info.Mode().IsRegular():
 			walk.problem(name, errors.New("is a FIFO, device or socket, not a file"))
@@ -54,7 +61,7 @@ func Discover(names []string, settings *Resolver) ([]Target, []Problem) {
 			walk.add(Target{Path: name, Named: true}, absolute)
 		}
 	}
-	return withoutIdle(walk.withoutLinks()), walk.problems
+	return &Walk{Targets: withoutIdle(walk.withoutLinks()), Problems: walk.problems, roots: walk.roots, left: walk.left}
 }
 
 // withoutIdle are the targets without the lists of packages that a walk met, where nothing else could train. An image stays: it
@@ -109,6 +116,8 @@ type walker struct {
 	problems []Problem
 	seen     map[string]int
 	links    []string // of the targets, those met as links: their names in seen
+	roots    []string
+	left     []string
 }
 
 func (w *walker) add(target Target, absolute string) {
@@ -140,28 +149,49 @@ func (w *walker) folder(shown, absolute string, above []patterns) {
 		return
 	}
 	ignored := above
-	if own, ok := readIgnore(absolute, path.Join(on(shown), ".gitignore")); ok {
-		ignored = append(above[:len(above):len(above)], own)
+	if slices.ContainsFunc(entries, func(entry fs.DirEntry) bool { return entry.Name() == ".gitignore" }) {
+		if own, ok := readIgnore(absolute, path.Join(on(shown), ".gitignore")); ok {
+			ignored = append(above[:len(above):len(above)], own)
+		}
 	}
 	for _, entry := range entries {
-		name, full := path.Join(shown, entry.Name()), path.Join(absolute, entry.Name())
+		name, full := inFolder(shown, entry.Name()), inFolder(absolute, entry.Name())
 		folder, regular := entry.IsDir(), entry.Type().IsRegular()
 		if entry.Type()&fs.ModeSymlink != 0 {
 			info, err := os.Stat(filepath.FromSlash(on(name)))
 			regular = err == nil && info.Mode().IsRegular() && w.settings.outside(full) == nil
 		}
 		switch {
-		case !folder && !regular, folder && strings.HasPrefix(entry.Name(), "."), isIgnored(ignored, full, folder):
+		case !folder && !regular:
+			w.leave(name, entry) // perhaps a link to a folder
+		case folder && strings.HasPrefix(entry.Name(), "."):
+		case isIgnored(ignored, full, folder), folder && !w.every && w.settings.Excludes(full):
+			w.leave(name, entry)
 		case folder:
-			if w.every || !w.settings.Excludes(full) {
-				w.folder(name, full, ignored)
-			}
+			w.folder(name, full, ignored)
 		case w.every || isWalked(kindOnDisk(on(name))) && !w.settings.Excludes(full):
 			if entry.Type()&fs.ModeSymlink != 0 {
 				w.links = append(w.links, full)
 			}
 			w.add(Target{Path: name, Test: IsTest(strings.TrimPrefix(name, w.root+"/"))}, full)
+		default:
+			w.leave(name, entry)
 		}
+	}
+}
+
+// inFolder is path.Join for a folder whose name is clean, and an entry of it.
+func inFolder(folder, entry string) string {
+	if folder == "." {
+		return entry
+	}
+	return strings.TrimSuffix(folder, "/") + "/" + entry
+}
+
+// leave notes what is no target, and may be or hold a Python file that others import.
+func (w *walker) leave(name string, entry fs.DirEntry) {
+	if entry.IsDir() || entry.Type()&fs.ModeSymlink != 0 || strings.HasSuffix(name, ".py") {
+		w.left = append(w.left, name)
 	}
 }
 

@@ -137,6 +137,9 @@ func (c *checker) chosen(file *source.File, target Target, settings *Settings) (
 		}
 		has = has || file.Fault != "" && rule.Name == syntaxError // its words were not read
 		relevant[rule] = has
+		if !looksAt(rule, file) {
+			continue
+		}
 		if has || c.options.NoPrefilter || target.Named && rule.Name == syntaxError {
 			run = append(run, rule)
 		}
@@ -154,6 +157,12 @@ func (c *checker) chosen(file *source.File, target Target, settings *Settings) (
 		}
 	}
 	return run, relevant
+}
+
+// looksAt is false for a rule that looks at Python alone, where the file is none.
+func looksAt(rule *lint.Rule, file *source.File) bool {
+	python := file.Kind == source.Python || file.Kind == source.Notebook
+	return python || rule.Module == nil && rule.Loop == nil || rule.Tree != nil || rule.Part != nil || rule.Run != nil || rule.Packages != nil || rule.Variables != nil
 }
 
 // ofEngine holds for the rules that the engine itself reports: they are about the text, not about training.

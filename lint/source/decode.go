@@ -160,9 +160,10 @@ var (
 
 // kindOfName knows files by their whole names, whatever they end in.
 func kindOfName(name string) Kind {
-	base := strings.ToLower(path.Base(name))
+	base := strings.ToLower(name[strings.LastIndexByte(name, '/')+1:])
+	list := strings.HasSuffix(base, ".txt") || strings.HasSuffix(base, ".in")
 	switch {
-	case base == "setup.cfg", requirementsName().MatchString(base):
+	case base == "setup.cfg", list && requirementsName().MatchString(base):
 		return Requirements
 	case strings.HasSuffix(base, ".txt") && strings.EqualFold(path.Base(path.Dir(name)), "requirements"):
 		return Requirements
@@ -171,7 +172,7 @@ func kindOfName(name string) Kind {
 	case base == ".deepspeed_env":
 		return Shell
 	}
-	if dockerfileName().MatchString(base) {
+	if strings.Contains(base, "erfile") && dockerfileName().MatchString(base) {
 		switch path.Ext(base) {
 		case ".py", ".sh", ".md", ".txt", ".rst", ".jinja", ".j2", ".in", ".tmpl", ".template", ".yaml", ".yml", ".json", ".toml", ".dockerignore", ".ipynb", ".html":
 		default:

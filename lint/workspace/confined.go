@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -160,15 +159,18 @@ func (c *Confined) Kind(name string) EntryKind {
 }
 
 // ReadFile implements FS.
-func (c *Confined) ReadFile(name string) ([]byte, error) {
+func (c *Confined) ReadFile(name string) ([]byte, error) { return c.AppendFile(nil, name) }
+
+// AppendFile puts the bytes of a regular file behind others.
+func (c *Confined) AppendFile(to []byte, name string) ([]byte, error) {
 	on, info, err := c.stat(name)
 	if err == nil {
 		err = readable(info)
 	}
 	if err != nil {
-		return nil, plain(err)
+		return to, plain(err)
 	}
-	return readRegular(on)
+	return appendRegular(to, on)
 }
 
 // ReadDir implements FS.
@@ -192,36 +194,4 @@ func readable(info fs.FileInfo) error {
 		return errLarge
 	}
 	return nil
-}
-
-// readRegular reads a file that was a regular one a moment ago. What took its place since is not waited for, and a file that grows is read
-// up to the bound.
-func readRegular(on string) ([]byte, error) {
-	file, err := os.OpenFile(on, os.O_RDONLY|noWait, 0)
-	if err != nil {
-		return nil, plain(err)
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err == nil {
-		err = readable(info)
-	}
-	if err != nil {
-		return nil, plain(err)
-	}
-	raw := make([]byte, 0, info.Size()+512)
-	for {
-		n, err := file.Read(raw[len(raw):cap(raw)])
-		raw = raw[:len(raw)+n]
-		switch {
-		case errors.Is(err, io.EOF):
-			return raw, nil
-		case err != nil:
-			return nil, plain(err)
-		case len(raw) > source.MaxSize:
-			return nil, errLarge
-		case len(raw) == cap(raw):
-			raw = append(raw, 0)[:len(raw)]
-		}
-	}
 }

@@ -139,3 +139,25 @@ func (st *store) forget(name string, entry *fileEntry) {
 	st.texts.bytes -= entry.size
 	st.files[name] = &fileEntry{print: entry.print, before: true, used: entry.used}
 }
+
+// Peek reads a file that is not held, and does not hold it: its text is good until the buffer, which is given back, is used again.
+func (s *Snapshot) Peek(name string, buffer []byte) (*source.File, []byte, error) {
+	if file := s.overlay[name]; file != nil {
+		return file, buffer, nil
+	}
+	var raw []byte
+	var err error
+	if appender, ok := s.fs.(interface {
+		AppendFile(to []byte, name string) ([]byte, error)
+	}); ok {
+		raw, err = appender.AppendFile(buffer[:0], name)
+		buffer = raw
+	} else {
+		raw, err = s.fs.ReadFile(name)
+	}
+	if err != nil {
+		return nil, buffer, err
+	}
+	file, err := source.Decode(name, source.KindOf(name, raw[:min(len(raw), 128)]), raw)
+	return file, buffer, err
+}

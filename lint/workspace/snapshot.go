@@ -72,15 +72,18 @@ func (Disk) Kind(name string) EntryKind {
 }
 
 // ReadFile implements FS.
-func (d Disk) ReadFile(name string) ([]byte, error) {
+func (d Disk) ReadFile(name string) ([]byte, error) { return d.AppendFile(nil, name) }
+
+// AppendFile puts the bytes of a regular file behind others.
+func (Disk) AppendFile(to []byte, name string) ([]byte, error) {
 	info, err := os.Stat(filepath.FromSlash(name))
 	if err == nil {
 		err = readable(info)
 	}
 	if err != nil {
-		return nil, plain(err)
+		return to, plain(err)
 	}
-	return readRegular(filepath.FromSlash(name))
+	return appendRegular(to, filepath.FromSlash(name))
 }
 
 // ReadDir implements FS.
