@@ -16,7 +16,7 @@ func (d *Dialect) Trains() bool {
 // recognised by content: the command says what they are.
 func Launcher(command string) *Dialect {
 	switch command {
-	case "torchrun":
+	case "torchrun", "torch.distributed.launch": // the older one takes the same flags
 		return torchrun
 	case "deepspeed":
 		return deepspeedLauncher

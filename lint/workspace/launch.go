@@ -52,7 +52,7 @@ func (v *View) commandsOf(name string, outer []string, left *int) []*command {
 	written := writtenDocuments(name, script)
 	for _, c := range script.Commands {
 		command := &command{written: maps.Clone(written), flags: c.Flags, program: v.programOf(name, c)}
-		if d := programDialect(c); d != nil {
+		if d := programDialect(c); d != nil && !(d == dialect.HFTrainingArguments && v.ownFlags(command.program)) {
 			command.parts = append(command.parts, newPart(name, "", c.Flags, d))
 		} else if c.Flags != nil {
 			command.laysOut = slices.ContainsFunc(c.Flags.Root.Items, func(item configs.Item) bool { return strings.Contains(item.Key, "parallel") })
@@ -171,6 +171,12 @@ func programDialect(c *configs.Command) *dialect.Dialect {
 		return nil
 	}
 	return dialect.Of(c.Flags)
+}
+
+// ownFlags reports whether a program declares its flags itself: then those that are called like the Trainer's have none of its defaults.
+func (v *View) ownFlags(program string) bool {
+	text := v.Text(program)
+	return program != "" && text != nil && text.Has("ArgumentParser(") && text.Has("add_argument(") && !text.Has("TrainingArguments") && !text.Has("HfArgumentParser") && !text.Has("TrlParser") && !text.Has("Trainer(")
 }
 
 // strangeFlag reports whether a launcher is given a flag that it does not know: it is looked at even if it says nothing else.

@@ -318,5 +318,5 @@ func without(pass *lint.Pass, node *configs.Node, index int) (lint.Edit, bool) {
 var named = []string{
 	"train_batch_size", "train_micro_batch_size_per_gpu", "zero_optimization", "gradient_accumulation_steps", "fp16", "bf16", "optimizer", "learning_rate",
 	"num_train_epochs", "per_device", "_component_", "exp_manager", "peft_type", "d_model", "datasets", "trainer", "actor_rollout_ref", "network_module", "distributed_type", "base_model", "model_name_or_path", "micro_batch", "batch_size", "warmup", "TrainingArguments", "fsdp", "DeepSpeedPlugin", "num_layers", "num-layers", "steps_per_print",
-	"output_dir", "torchrun ", "deepspeed ", "accelerate launch", "[training]", "[parallelism]", "[activation_checkpoint]", "elasticity",
+	"output_dir", "torchrun", "torch.distributed.run", "torch.distributed.launch", "deepspeed", "accelerate", "[training]", "[parallelism]", "[activation_checkpoint]", "elasticity",
 }
