@@ -18,6 +18,7 @@ type Module struct {
 	*Summary
 	Root    *Scope // the module's own scope
 	Calls   []Call // every call, in the order of the text
+	byName  func() map[string][]Call
 	scopes  map[syntax.Node]*Scope
 	imports map[*syntax.Alias]*Import
 }
@@ -101,7 +102,8 @@ type Scope struct {
 	Parent   *Scope
 	Node     syntax.Node // *syntax.FunctionDef, *syntax.Lambda, *syntax.ClassDef; nil for the module
 	Params   []Param
-	Children []*Scope // functions and classes defined directly in it, in order
+	Children []*Scope       // functions and classes defined directly in it, in order
+	Calls    []*syntax.Call // those that run when its body does, in the order of the text
 
 	bindOnce sync.Once
 	bound    *bound
@@ -187,8 +189,20 @@ func New(tree *syntax.File) *Module {
 	m.Root = &Scope{Kind: ModuleScope, Name: "<module>", Module: m}
 	collect := collector{module: m}
 	collect.stmts(m.Root, tree.Body)
+	m.byName = sync.OnceValue(func() map[string][]Call {
+		calls := map[string][]Call{}
+		for _, call := range m.Calls {
+			if name := LastName(call.Func); name != "" {
+				calls[name] = append(calls[name], call)
+			}
+		}
+		return calls
+	})
 	return m
 }
+
+// CallsOf are the calls whose callee ends in a name, in the order of the text.
+func (m *Module) CallsOf(name string) []Call { return m.byName()[name] }
 
 // collector makes the scopes of a file.
 type collector struct{ module *Module }
@@ -234,6 +248,7 @@ func (c *collector) visit(in *Scope, node syntax.Node) {
 			return false
 		case *syntax.Call:
 			c.module.Calls = append(c.module.Calls, Call{n, in})
+			in.Calls = append(in.Calls, n)
 		case *syntax.Global:
 			for _, name := range n.Names {
 				c.module.Globals[name] = append(c.module.Globals[name], in)

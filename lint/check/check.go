@@ -41,6 +41,9 @@ type Options struct {
 	New *NewCode
 }
 
+// together is how many targets in a row share one view, where no result is kept for later: neighbours ask much the same.
+const together = 8
+
 // Run checks the targets. Findings come from the targets alone; other files are read where a rule asks about them. The error is
 // a *SettingsError, and then nothing was checked, or that of the context.
 func Run(ctx context.Context, snapshot *workspace.Snapshot, targets []Target, options Options) (*Report, error) {
@@ -77,20 +80,26 @@ func Run(ctx context.Context, snapshot *workspace.Snapshot, targets []Target, op
 	next := make(chan int)
 	for range max(1, min(len(targets), options.jobs())) {
 		workers.Go(func() {
-			for i := range next {
-				if idle != nil && idle[i] {
-					results[i] = &result{}
-				} else {
-					results[i] = c.subject(ctx, targets[i], settings[i])
+			for first := range next {
+				var view *workspace.View
+				if c.options.Cache == nil {
+					view = c.snapshot.View(ctx).Forgetful()
 				}
-				done(i)
-				if options.Step != nil {
-					options.Step()
+				for i := first; i < min(first+together, len(targets)); i++ {
+					if idle != nil && idle[i] {
+						results[i] = &result{}
+					} else {
+						results[i] = c.subject(ctx, view, targets[i], settings[i])
+					}
+					done(i)
+					if options.Step != nil {
+						options.Step()
+					}
 				}
 			}
 		})
 	}
-	for i := range targets {
+	for i := 0; i < len(targets); i += together {
 		next <- i
 	}
 	close(next)

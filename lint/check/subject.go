@@ -28,22 +28,19 @@ const memoryRule = "hbm-overflow"
 func folderOf(name string) string { return path.Dir(name) }
 
 // subject checks one file.
-func (c *checker) subject(ctx context.Context, target Target, settings *Settings) (r *result) {
+func (c *checker) subject(ctx context.Context, view *workspace.View, target Target, settings *Settings) (r *result) {
 	if r := c.options.Cache.get(c.snapshot, target, settings); r != nil {
 		return r
 	}
 	r = &result{}
-	var view *workspace.View
 	if fault := guard(target.Path, "", func() {
 		file, err := c.snapshot.File(target.Path)
 		if err != nil {
 			r.unreadable = err.Error()
 			return
 		}
-		view = c.snapshot.View(ctx)
-		if c.options.Cache == nil {
-			view.Forgetful()
-		} else {
+		if c.options.Cache != nil {
+			view = c.snapshot.View(ctx)
 			view.Placed(file.Path) // also where nothing is looked for: the text decides that
 		}
 		c.look(view, file, target, settings, r)

@@ -1,7 +1,10 @@
 // Package nearest finds the known word that a misspelt one most likely meant.
 package nearest
 
-import "unicode/utf8"
+import (
+	"math/bits"
+	"unicode/utf8"
+)
 
 // Of gives the one of words that is closest to word, or "" when none is close: at most two slips (a letter wrong, missing,
 // added, or two neighbours exchanged), or a third of the word's length where that is more; never more than half of it.
@@ -15,6 +18,7 @@ func Of(word string, words []string) string {
 func Within(word string, words []string, limit int) string {
 	var m matcher
 	given := plain(nil, word)
+	letters, ascii := lettersOf(word)
 	best := ""
 	for _, candidate := range words {
 		if limit < 0 {
@@ -24,12 +28,32 @@ func Within(word string, words []string, limit int) string {
 		if len(candidate) < len(given)-limit || len(candidate) > utf8.UTFMax*(len(given)+limit) {
 			continue
 		}
+		if theirs, plain := lettersOf(candidate); ascii && plain && (bits.OnesCount64(letters&^theirs) > limit || bits.OnesCount64(theirs&^letters) > limit) {
+			continue // each slip takes away or brings in one letter at most
+		}
 		m.other = plain(m.other[:0], candidate)
 		if d := m.distance(given, limit); d <= limit {
 			best, limit = candidate, d-1
 		}
 	}
 	return best
+}
+
+// lettersOf is the set of the letters of a word in their compared form, some alike; ok is false for a word with others than ASCII.
+func lettersOf(word string) (set uint64, ok bool) {
+	for i := range len(word) {
+		c := word[i]
+		switch {
+		case c >= utf8.RuneSelf:
+			return 0, false
+		case 'A' <= c && c <= 'Z':
+			c += 'a' - 'A'
+		case c == '_':
+			c = '-'
+		}
+		set |= 1 << (c & 63)
+	}
+	return set, true
 }
 
 // plain appends the compared form of a word: lower case of ASCII, with '-' for '_'.

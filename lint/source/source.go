@@ -98,6 +98,9 @@ type File struct {
 	lines     []uint32 // offset of the first byte of each line
 	wholeOnce sync.Once
 	whole     *File // of a notebook, the JSON around the cells
+
+	asked   sync.Mutex
+	answers []answer // of Has
 }
 
 // Doc is what suppression comments need to know of a parsed file.
@@ -236,7 +239,24 @@ func (f *File) RawSpan(s Span) Span {
 }
 
 // Has reports whether the text holds a word, without copying the text.
-func (f *File) Has(word string) bool { return bytes.Contains(f.Text, []byte(word)) }
+func (f *File) Has(word string) bool {
+	f.asked.Lock()
+	defer f.asked.Unlock()
+	for _, known := range f.answers {
+		if known.word == word {
+			return known.has
+		}
+	}
+	has := bytes.Contains(f.Text, []byte(word))
+	f.answers = append(f.answers, answer{word, has})
+	return has
+}
+
+// answer is one of Has, kept because the same few words are asked for again and again.
+type answer struct {
+	word string
+	has  bool
+}
 
 // Slice is the text of a span.
 func (f *File) Slice(s Span) string {

@@ -45,7 +45,7 @@ func (v *View) parsedArgument(args *pyscan.Result, name string, at pyscan.Origin
 		return nil
 	}
 	setting := &pyscan.Setting{Origin: at, Name: name}
-	for _, site := range v.callsOf(parser, "add_argument") {
+	for _, site := range parser.CallsOf("add_argument") {
 		if !declares(site.Call, name) {
 			continue
 		}

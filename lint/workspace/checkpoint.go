@@ -1,6 +1,8 @@
 package workspace
 
 import (
+	"cmp"
+	"slices"
 	"sort"
 	"strings"
 
@@ -89,28 +91,23 @@ func (v *View) Checkpoints(m *pyscan.Module) []*Checkpoint {
 	}
 	var list []*Checkpoint
 	if mayCheckpoint(m) {
-		for _, stmt := range m.Tree.Body {
-			syntax.Inspect(stmt, func(n syntax.Node) bool {
-				switch n := n.(type) {
-				case *syntax.Call:
-					if !v.near(m, checkpointWords, n.Func, maxAliases) {
-						break
-					}
-					if c := v.CheckpointOf(pyscan.ScopeAt(m, n), nil, n); c != nil {
+		for _, call := range m.Calls {
+			if v.Near(m, checkpointWords, call.Func) {
+				if c := v.CheckpointOf(call.Scope, nil, call.Call); c != nil {
+					list = append(list, c)
+				}
+			}
+		}
+		m.Scopes(func(inner *pyscan.Scope) {
+			if def := inner.Function(); def != nil {
+				for _, d := range def.Decorators {
+					if c := v.decorator(inner, d); c != nil {
 						list = append(list, c)
 					}
-				case *syntax.FunctionDef:
-					if inner := m.ScopeOf(n); inner != nil && inner.Parent != nil {
-						for _, d := range n.Decorators {
-							if c := v.decorator(inner, d); c != nil {
-								list = append(list, c)
-							}
-						}
-					}
 				}
-				return true
-			})
-		}
+			}
+		})
+		slices.SortStableFunc(list, func(a, b *Checkpoint) int { return cmp.Compare(a.Call.Span().Start, b.Call.Span().Start) })
 	}
 	v.eval.checkpoints[m] = list
 	return list
@@ -119,6 +116,9 @@ func (v *View) Checkpoints(m *pyscan.Module) []*Checkpoint {
 // decorator reads @checkpoint(use_reentrant=False), @partial(checkpoint, use_reentrant=False) and @checkpoint.
 func (v *View) decorator(f *pyscan.Scope, d syntax.Expr) *Checkpoint {
 	call, called := d.(*syntax.Call)
+	if !v.nearDecorator(f.Module, d) {
+		return nil
+	}
 	value := v.Eval(f.Parent, nil, d)
 	if called {
 		switch made := value.(type) {
@@ -146,6 +146,15 @@ func (v *View) decorator(f *pyscan.Scope, d syntax.Expr) *Checkpoint {
 		c.Omitted, c.Reentrant = false, pyscan.Maybe
 	}
 	return c
+}
+
+// nearDecorator is the cheap question before a decorator is read.
+func (v *View) nearDecorator(m *pyscan.Module, d syntax.Expr) bool {
+	call, called := d.(*syntax.Call)
+	if !called {
+		return v.Near(m, checkpointWords, d)
+	}
+	return v.Near(m, checkpointWords, call.Func) || len(call.Args) > 0 && v.Near(m, checkpointWords, call.Args[0]) // partial(checkpoint)
 }
 
 func mayCheckpoint(m *pyscan.Module) bool { return m.File.Has("checkpoint") }
@@ -243,7 +252,7 @@ func (v *View) passesThrough(scope *pyscan.Scope) *passing {
 			case *syntax.FunctionDef, *syntax.ClassDef, *syntax.Lambda:
 				return false
 			case *syntax.Call:
-				if found == nil && len(n.Args) > 0 && parameter(scope, n.Args[0]) >= 0 {
+				if found == nil && len(n.Args) > 0 && v.Near(scope.Module, checkpointWords, n.Func) && parameter(scope, n.Args[0]) >= 0 {
 					found = v.handedOn(scope, n)
 				}
 			}
@@ -510,7 +519,7 @@ func (v *View) enabledOn(model pyscan.Value) []*Checkpoint {
 		}
 		return false
 	}
-	for _, site := range v.callsOf(m, "gradient_checkpointing_disable") {
+	for _, site := range m.CallsOf("gradient_checkpointing_disable") {
 		if on(site.Scope, site.Call) {
 			return nil
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/trainvet/trainvet/configs"
+	"github.com/trainvet/trainvet/lint/source"
 	"github.com/trainvet/trainvet/pyscan"
 	"github.com/trainvet/trainvet/pyscan/syntax"
 )
@@ -17,13 +18,9 @@ const maxClosure = 200
 // not, nearest first.
 func (v *View) Closure(name string) []string {
 	return reach(name, func(file string) []string {
-		m := v.Module(file)
-		if m == nil {
-			return nil
-		}
 		var files []string
-		for _, i := range m.Imports {
-			files = append(files, v.importedFiles(m, i)...)
+		for _, i := range v.importsOf(file) {
+			files = append(files, v.importedFiles(file, i)...)
 		}
 		return files
 	})
@@ -43,17 +40,41 @@ func reach(start string, next func(string) []string) []string {
 }
 
 // importedFiles are the files of the project that one imported name makes run.
-func (v *View) importedFiles(m *pyscan.Module, i *pyscan.Import) []string {
+func (v *View) importedFiles(from string, i imported) []string {
 	var files []string
-	if file := v.locate(m.File.Path, i.Module, i.Level); file != "" {
+	if file := v.locate(from, i.module, i.level); file != "" {
 		files = append(files, file)
 	}
-	if i.Member != "" {
-		if file := v.locate(m.File.Path, join(i.Module, i.Member), i.Level); file != "" {
+	if i.member != "" {
+		if file := v.locate(from, join(i.module, i.member), i.level); file != "" {
 			files = append(files, file)
 		}
 	}
 	return files
+}
+
+// imported is what an import statement names: what is remembered of it when the tree of its file is dropped.
+type imported struct {
+	module, member string
+	level          int
+}
+
+func importsIn(m *pyscan.Module) []imported {
+	list := make([]imported, len(m.Imports))
+	for i, one := range m.Imports {
+		list[i] = imported{one.Module, one.Member, one.Level}
+	}
+	return list
+}
+
+// importsOf lists what a file imports; nothing for what is no Python file.
+func (v *View) importsOf(name string) []imported {
+	v.record(ReadFacts, name)
+	file, err := v.Snapshot.File(name)
+	if err != nil || file.Kind != source.Python && file.Kind != source.Notebook {
+		return nil
+	}
+	return v.store.traitsOf(file).takes()
 }
 
 // Importers lists the Python files of the project that import a file, directly or not, nearest first; the file itself is not
@@ -108,8 +129,10 @@ func (v *View) mayImport(name string) []string {
 
 // imports reports whether a file imports another itself.
 func (v *View) imports(file, other string) bool {
-	m := v.Module(file)
-	return m != nil && slices.ContainsFunc(m.Imports, func(i *pyscan.Import) bool { return slices.Contains(v.importedFiles(m, i), other) })
+	stem := path.Base(strings.TrimSuffix(strings.TrimSuffix(other, ".py"), "/__init__"))
+	return slices.ContainsFunc(v.importsOf(file), func(i imported) bool {
+		return (i.member == stem || i.member == "" || i.module == "" || strings.HasSuffix(i.module, stem)) && slices.Contains(v.importedFiles(file, i), other)
+	})
 }
 
 // Importing reports whether any Python file of the project imports a module whose last name is this. It reads an index, so it
@@ -304,4 +327,6 @@ func (v *View) KnowsTransfer(name string) bool {
 }
 
 // FilesOf are the files of the project that an imported name makes run.
-func (v *View) FilesOf(m *pyscan.Module, i *pyscan.Import) []string { return v.importedFiles(m, i) }
+func (v *View) FilesOf(m *pyscan.Module, i *pyscan.Import) []string {
+	return v.importedFiles(m.File.Path, imported{i.Module, i.Member, i.Level})
+}

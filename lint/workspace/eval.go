@@ -36,12 +36,16 @@ type evaluator struct {
 	callers     map[*pyscan.Scope][]pyscan.Call
 	roots       map[*pyscan.Module]string
 	distances   map[distanceKey]distances
+	near        nearest                         // the distances that were asked for last
 	far         map[distanceKey]map[string]bool // the names whose distances were asked for
 	named       map[nameKey]nameFlags
 	known       map[*pyscan.Module]map[string]string // what in-house names mean
 	gradsOf     map[*syntax.Call]bool                // calls whose result is being asked for gradients
 	located     map[importKey]string
 	holds       map[importKey]bool
+	foreign     map[*pyscan.Import]bool
+	tops        map[string]string // settingsTop by folder
+	projects    map[string]string // projectRoot by folder
 	attrs       int
 	expansions  int // of parameters, inside one another
 	depth       int
@@ -82,7 +86,7 @@ func (v *View) anyInstance(class *pyscan.Class) *pyscan.Instance {
 func newEvaluator() evaluator {
 	return evaluator{memo: map[evalKey]answer{}, busy: map[evalKey]int{}, stars: map[starKey]bool{}, frames: map[frameKey]*pyscan.Frame{}, instances: map[instanceKey]*pyscan.Instance{}, lineages: map[instanceKey][]*pyscan.Class{}, roots: map[*pyscan.Module]string{}, distances: map[distanceKey]distances{}, far: map[distanceKey]map[string]bool{}, known: map[*pyscan.Module]map[string]string{}, named: map[nameKey]nameFlags{},
 		modules:     map[string]*pyscan.ModuleValue{},
-		checkpoints: map[*pyscan.Module][]*Checkpoint{}, loops: map[*pyscan.Module][]*loop.Loop{}, located: map[importKey]string{}, holds: map[importKey]bool{}}
+		checkpoints: map[*pyscan.Module][]*Checkpoint{}, loops: map[*pyscan.Module][]*loop.Loop{}, located: map[importKey]string{}, holds: map[importKey]bool{}, foreign: map[*pyscan.Import]bool{}, tops: map[string]string{}, projects: map[string]string{}}
 }
 
 // Eval is what an expression of a scope may evaluate to, in a given call of its function (frame) or, with a nil frame, in
@@ -91,14 +95,24 @@ func (v *View) Eval(scope *pyscan.Scope, frame *pyscan.Frame, e syntax.Expr) pys
 	if e == nil {
 		return &pyscan.Unknown{}
 	}
+	key := evalKey{syntax.Key(e), nil, frame}
+	if known, ok := v.eval.memo[key]; ok { // most questions were asked before
+		v.eval.heads |= known.heads
+		return known.value
+	}
 	at := pyscan.From(scope.Module, e)
-	return v.guard(evalKey{syntax.Key(e), nil, frame}, at, func() pyscan.Value { return v.expr(scope, frame, e, at) })
+	return v.guard(key, at, func() pyscan.Value { return v.expr(scope, frame, e, at) })
 }
 
 // EvalDef is what a definition of a scope gives its name.
 func (v *View) EvalDef(scope *pyscan.Scope, frame *pyscan.Frame, def *pyscan.Def) pyscan.Value {
+	key := evalKey{nil, def, frame}
+	if known, ok := v.eval.memo[key]; ok {
+		v.eval.heads |= known.heads
+		return known.value
+	}
 	at := pyscan.From(scope.Module, def.Node)
-	return v.guard(evalKey{nil, def, frame}, at, func() pyscan.Value { return v.definition(scope, frame, def, at) })
+	return v.guard(key, at, func() pyscan.Value { return v.definition(scope, frame, def, at) })
 }
 
 // answer is a value, and the questions, by depth, that were still open while it was found and came up again in finding it:
@@ -108,14 +122,10 @@ type answer struct {
 	heads uint64
 }
 
-// guard remembers answers and cuts cycles and limits. What was found while a question above was open, and needed its answer, is
+// guard answers a question that the memo does not know. It remembers answers and cuts cycles and limits. What was found while a question above was open, and needed its answer, is
 // kept for as long as that question is open; so each question of a cycle is asked once for its head, and not once for each way round.
 func (v *View) guard(key evalKey, at pyscan.Origin, run func() pyscan.Value) pyscan.Value {
 	ev := &v.eval
-	if known, ok := ev.memo[key]; ok {
-		ev.heads |= known.heads
-		return known.value
-	}
 	if ev.depth == 0 {
 		ev.steps = 0
 	}

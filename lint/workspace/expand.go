@@ -24,7 +24,12 @@ func (v *View) Expand(value pyscan.Value) pyscan.Value {
 			v.cut()
 			return value
 		}
-		return v.guard(evalKey{expr: syntax.Key(value.Scope.Params[value.Index].Node)}, value.Origin, func() pyscan.Value {
+		key := evalKey{expr: syntax.Key(value.Scope.Params[value.Index].Node)}
+		if known, ok := v.eval.memo[key]; ok {
+			v.eval.heads |= known.heads
+			return known.value
+		}
+		return v.guard(key, value.Origin, func() pyscan.Value {
 			v.eval.expansions++
 			defer func() { v.eval.expansions-- }()
 			return v.expandParam(value)
@@ -166,7 +171,7 @@ func (v *View) Callers(function *pyscan.Scope) []pyscan.Call {
 			if m == nil {
 				continue
 			}
-			for _, site := range v.callsOf(m, name) {
+			for _, site := range m.CallsOf(name) {
 				for _, callee := range Alternatives(v.Eval(site.Scope, nil, site.Call.Func)) {
 					if f := v.calledFunc(callee); f != nil && f.Scope == function {
 						list = append(list, site)
@@ -186,24 +191,6 @@ func (v *View) Callers(function *pyscan.Scope) []pyscan.Call {
 // HasCallers reports whether a call of the function is known anywhere in the project.
 func (v *View) HasCallers(function *pyscan.Scope) bool { return len(v.Callers(function)) > 0 }
 
-// callsOf are the calls in a module whose callee ends in a name.
-func (v *View) callsOf(m *pyscan.Module, name string) []pyscan.Call {
-	var list []pyscan.Call
-	for _, call := range m.Calls {
-		switch f := call.Func.(type) {
-		case *syntax.Name:
-			if f.ID == name {
-				list = append(list, call)
-			}
-		case *syntax.Attribute:
-			if f.Attr == name {
-				list = append(list, call)
-			}
-		}
-	}
-	return list
-}
-
 // Mentioning lists the Python files of the project around a file that call something of that name, sorted.
 func (v *View) Mentioning(from, name string) []string {
 	root := v.projectRoot(from)
@@ -215,6 +202,15 @@ func (v *View) Mentioning(from, name string) []string {
 // that was given.
 func (v *View) projectRoot(from string) string {
 	folder := path.Dir(from)
+	root, known := v.eval.projects[folder]
+	if !known {
+		root = v.projectRootOf(folder)
+		v.eval.projects[folder] = root
+	}
+	return root
+}
+
+func (v *View) projectRootOf(folder string) string {
 	for at := folder; ; at = path.Dir(at) {
 		if v.isRoot(at) {
 			return at

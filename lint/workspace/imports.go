@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/syntax"
 )
 
 // libraries are the top-level packages whose names always mean the library, also where a project has a folder of that
@@ -124,6 +125,59 @@ func (v *View) imported(m *pyscan.Module, i *pyscan.Import) pyscan.Value {
 		return v.moduleValue(file)
 	}
 	return v.external(at, join(i.Module, i.Member))
+}
+
+// foreign reports whether an import binds something of a library.
+func (v *View) foreign(m *pyscan.Module, i *pyscan.Import) bool {
+	is, known := v.eval.foreign[i]
+	if !known {
+		is = i.Level == 0 && len(v.knownIn(m)) == 0 && v.locate(m.File.Path, i.Module, 0) == "" && (i.Member == "" || v.locate(m.File.Path, join(i.Module, i.Member), 0) == "")
+		v.eval.foreign[i] = is
+	}
+	return is
+}
+
+// Foreign implements loop.Linker.
+func (v *View) Foreign(scope *pyscan.Scope, e syntax.Expr) bool {
+	for attr, ok := e.(*syntax.Attribute); ok; attr, ok = e.(*syntax.Attribute) {
+		e = attr.Value
+	}
+	name, ok := e.(*syntax.Name)
+	return ok && v.foreignName(scope, name)
+}
+
+func (v *View) foreignName(scope *pyscan.Scope, name *syntax.Name) bool {
+	m := scope.Module
+	if def := scope.Def(name); def != nil {
+		return v.foreignDef(m, def)
+	}
+	for s := scope.Parent; s != nil && s.Kind != pyscan.ModuleScope; s = s.Parent {
+		if s.Kind != pyscan.ClassScope && len(s.Defs(name.ID)) > 0 {
+			return false
+		}
+	}
+	if len(m.Globals[name.ID]) > 0 {
+		return false
+	}
+	if def := m.Root.Exit(name.ID); def != nil {
+		return v.foreignDef(m, def)
+	}
+	return len(m.Stars) == 0 && len(m.Root.Defs(name.ID)) == 0
+}
+
+func (v *View) foreignDef(m *pyscan.Module, def *pyscan.Def) bool {
+	switch def.Kind {
+	case pyscan.ImportDef:
+		return v.foreign(m, def.Import)
+	case pyscan.PhiDef: // try: import ... except ImportError: import ...
+		for _, one := range def.Alternatives {
+			if one.Kind != pyscan.ImportDef || !v.foreign(m, one.Import) {
+				return false
+			}
+		}
+		return len(def.Alternatives) > 0
+	}
+	return false
 }
 
 func join(module, member string) string {

@@ -50,6 +50,15 @@ func (v *View) areas(name string) []area {
 // for a file outside of that the folder above its own.
 func (v *View) settingsTop(name string) string {
 	folder := path.Dir(name)
+	top, known := v.eval.tops[folder]
+	if !known {
+		top = v.settingsTopOf(name, folder)
+		v.eval.tops[folder] = top
+	}
+	return top
+}
+
+func (v *View) settingsTopOf(name, folder string) string {
 	for at := folder; ; at = path.Dir(at) {
 		if v.isRoot(at) {
 			return at

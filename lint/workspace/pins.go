@@ -468,11 +468,7 @@ func setupCall(m *pyscan.Module) *configs.Requirements {
 			}
 		}
 	}
-	for node := range m.Tree.All() {
-		call, ok := node.(*syntax.Call)
-		if !ok || leafOf(call.Func) != "setup" {
-			continue
-		}
+	for _, call := range m.CallsOf("setup") {
 		for _, keyword := range call.Keywords {
 			switch keyword.Arg {
 			case "install_requires":

@@ -344,6 +344,7 @@ type traits struct {
 	prints func() prints
 	index  func() *nameIndex // of its names
 	names  func() []string   // of settings files
+	takes  func() []imported // from other files
 }
 
 func (st *store) traitsOf(file *source.File) *traits {
@@ -354,6 +355,7 @@ func (st *store) traitsOf(file *source.File) *traits {
 		known = &traits{}
 		known.prints = sync.OnceValue(func() prints { return fingerprint(file) })
 		known.index = sync.OnceValue(func() *nameIndex { return indexFile(file.Text) })
+		known.takes = sync.OnceValue(func() []imported { return importsIn(st.parse(file).module()) })
 		known.names = sync.OnceValue(func() []string { return settingsNames(file.Text) })
 		st.traits[file] = known
 	}

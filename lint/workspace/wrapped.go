@@ -41,7 +41,7 @@ func (v *View) WrappersAround(c *Checkpoint) []Wrapper {
 func (v *View) wrappersIn(m *pyscan.Module) []Wrapper {
 	var list []Wrapper
 	for _, name := range wrapperCalls {
-		for _, site := range v.callsOf(m, name) {
+		for _, site := range m.CallsOf(name) {
 			value := v.Eval(site.Scope, nil, site.Call)
 			if seq, ok := value.(*pyscan.Sequence); ok && len(seq.Elements) > 0 { // deepspeed.initialize
 				value = seq.Elements[0]

@@ -61,6 +61,9 @@ func body(scope *pyscan.Scope, visit func(syntax.Node) bool) {
 func (r *reacher) names(scope *pyscan.Scope) bool {
 	found := false
 	words := r.words.Names
+	if text := scope.Module.File; r.words == differentiating && !text.Has("backward") {
+		return false
+	}
 	body(scope, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.Attribute:
@@ -76,24 +79,22 @@ func (r *reacher) names(scope *pyscan.Scope) bool {
 }
 
 func (r *reacher) calls(scope *pyscan.Scope, depth int) bool {
-	found := false
-	body(scope, func(n syntax.Node) bool {
-		call, ok := n.(*syntax.Call)
-		if !ok || found {
-			return !found
-		}
-		if r.near(scope, call.Func, depth) {
-			found = r.runs(scope, call.Func, depth)
+	for _, call := range scope.Calls {
+		if r.near(scope, call.Func, depth) && r.runs(scope, call.Func, depth) {
+			return true
 		}
 		for _, arg := range call.Args {
-			found = found || r.handed(scope, arg, depth)
+			if r.handed(scope, arg, depth) {
+				return true
+			}
 		}
 		for _, k := range call.Keywords {
-			found = found || r.handed(scope, k.Value, depth)
+			if r.handed(scope, k.Value, depth) {
+				return true
+			}
 		}
-		return !found
-	})
-	return found
+	}
+	return false
 }
 
 // near reports whether what an expression names can lead to a word with so many calls.
@@ -102,7 +103,11 @@ func (r *reacher) near(scope *pyscan.Scope, e syntax.Expr, depth int) bool {
 		return false
 	}
 	name := pyscan.LastName(e)
-	return name == "" || r.link.Distance(scope.Module, r.words, name) <= depth
+	if name == "" {
+		return true
+	}
+	far := r.link.Distance(scope.Module, r.words, name)
+	return far <= depth && (far <= 1 || !r.link.Foreign(scope, e)) // a word of a library may have another name here
 }
 
 // runs reports whether calling what an expression stands for runs one of the words.
@@ -158,10 +163,16 @@ func (r *reacher) aliases(scope *pyscan.Scope, def *pyscan.Def) bool {
 	if def.Kind != pyscan.AssignDef {
 		return false
 	}
-	switch value := def.Value.(type) {
+	return r.aliased(scope, def.Value)
+}
+
+func (r *reacher) aliased(scope *pyscan.Scope, value syntax.Expr) bool {
+	switch value := value.(type) {
 	case *syntax.Name, *syntax.Attribute:
 		return r.link.Defined(scope.Module, pyscan.LastName(value))
-	case *syntax.IfExp, *syntax.Lambda:
+	case *syntax.IfExp:
+		return r.aliased(scope, value.Body) || r.aliased(scope, value.OrElse)
+	case *syntax.Lambda:
 		return true
 	}
 	return false

@@ -3,6 +3,7 @@ package loop
 import (
 	"github.com/trainvet/trainvet/pyscan"
 	"github.com/trainvet/trainvet/pyscan/syntax"
+	"slices"
 )
 
 // subscript is out["loss"]: what was last stored under the same subscript before this use, else what the container is.
@@ -121,17 +122,11 @@ func hooked(scope *pyscan.Scope, link Linker) bool {
 		return false
 	}
 	m := scope.Module
-	for node := range m.Tree.All() {
-		call, ok := node.(*syntax.Call)
-		if !ok || len(call.Args) == 0 {
+	for _, site := range slices.Concat(m.CallsOf("register_hook"), m.CallsOf("register_post_accumulate_grad_hook")) {
+		call, at := site.Call, site.Scope
+		if len(call.Args) == 0 {
 			continue
 		}
-		switch pyscan.LastName(call.Func) {
-		case "register_hook", "register_post_accumulate_grad_hook":
-		default:
-			continue
-		}
-		at := pyscan.ScopeAt(m, call)
 		known := true
 		for _, one := range alternatives(link.Expand(link.Eval(at, nil, call.Args[0]))) {
 			f := link.Called(one)

@@ -122,12 +122,11 @@ func readsLabels(scope *pyscan.Scope) bool {
 // loadsRemoteCode reports whether the module loads its model with trust_remote_code=True: the forward may then be one of the
 // model's repository, and those mostly take no **kwargs, for which the Trainer divides.
 func loadsRemoteCode(pass *lint.Pass, m *pyscan.Module) bool {
-	for n := range m.Tree.All() {
-		call, ok := n.(*syntax.Call)
-		if !ok || workspace.Argument(call, "trust_remote_code", -1) == nil {
+	for _, site := range m.CallsOf("from_pretrained") {
+		call, scope := site.Call, site.Scope
+		if workspace.Argument(call, "trust_remote_code", -1) == nil {
 			continue
 		}
-		scope := pyscan.ScopeAt(m, call)
 		name := pass.Library(scope, nil, call.Func)
 		if strings.HasPrefix(name, "transformers.AutoModel") && strings.HasSuffix(name, ".from_pretrained") &&
 			pass.Truthy(pass.Arg(scope, nil, call, "trust_remote_code", -1)) == pyscan.Yes {

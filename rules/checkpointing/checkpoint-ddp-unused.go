@@ -25,17 +25,15 @@ var CheckpointDdpUnused = &lint.Rule{
 	Severity: lint.Error,
 	Mentions: []string{"find_unused_parameters"},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
-		for node := range module.Tree.All() {
-			if call, ok := node.(*syntax.Call); ok {
-				scope := pyscan.ScopeAt(module, call)
-				for _, k := range call.Keywords {
-					if (k.Arg == "find_unused_parameters" || k.Arg == "ddp_find_unused_parameters") && isOn(pass, scope, k.Value) {
-						checkUnused(pass, module, call, module.File.At(k.Span()))
-					}
+		for _, site := range module.Calls {
+			call, scope := site.Call, site.Scope
+			for _, k := range call.Keywords {
+				if (k.Arg == "find_unused_parameters" || k.Arg == "ddp_find_unused_parameters") && isOn(pass, scope, k.Value) {
+					checkUnused(pass, module, call, module.File.At(k.Span()))
 				}
-				if on, key := pass.Spread(scope, nil, call, "find_unused_parameters"); on != nil && key.Module == module && pass.Truthy(pass.Expand(on)) == pyscan.Yes {
-					checkUnused(pass, module, call, key.Place())
-				}
+			}
+			if on, key := pass.Spread(scope, nil, call, "find_unused_parameters"); on != nil && key.Module == module && pass.Truthy(pass.Expand(on)) == pyscan.Yes {
+				checkUnused(pass, module, call, key.Place())
 			}
 		}
 	},

@@ -43,13 +43,17 @@ var DdpBucketCapMb = &lint.Rule{
 	Mentions: []string{"bucket_cap_mb", "DistributedDataParallel", "DDP("},
 	Options:  []lint.Option{{Name: "table", Doc: "which sizes are right: those of the maintainers (default), or the bands of the common guide", Default: "default", Choices: []string{"default", "guide"}}},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
-		for node := range module.Tree.All() {
-			if call, ok := node.(*syntax.Call); ok {
-				checkBuckets(pass, module, call)
+		for _, site := range module.Calls {
+			if pass.Near(module, capNames, site.Func) {
+				checkBuckets(pass, module, site.Scope, site.Call)
 			}
 		}
 	},
 }
+
+// capNames are the last names of caps, and what may carry one of them.
+var capNames = &pyscan.Words{Names: map[string]bool{"DistributedDataParallel": true, "replicate": true, "DistributedDataParallelKwargs": true, "TrainingArguments": true,
+	"Seq2SeqTrainingArguments": true, "SFTConfig": true, "DDPStrategy": true, "FullyShardedDataParallel": true, "partial": true}}
 
 // caps are the calls that take a bucket size, with its keyword and position (-1: keyword only).
 var caps = map[string]struct {
@@ -69,8 +73,7 @@ var caps = map[string]struct {
 	"torch.distributed.fsdp.FullyShardedDataParallel": {"bucket_cap_mb", -1},
 }
 
-func checkBuckets(pass *lint.Pass, module *pyscan.Module, call *syntax.Call) {
-	scope := pyscan.ScopeAt(module, call)
+func checkBuckets(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, call *syntax.Call) {
 	callee := pass.Eval(scope, nil, call.Func)
 	name := pass.ExternalName(callee)
 	takes, known := caps[name]

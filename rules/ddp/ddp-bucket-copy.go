@@ -30,16 +30,17 @@ var DdpBucketCopy = &lint.Rule{
 				return
 			}
 		}
-		for node := range module.Tree.All() {
-			if call, ok := node.(*syntax.Call); ok {
-				checkCopy(pass, module, call)
+		for _, site := range module.Calls {
+			if pass.Near(module, ddpNames, site.Func) {
+				checkCopy(pass, module, site.Scope, site.Call)
 			}
 		}
 	},
 }
 
-func checkCopy(pass *lint.Pass, module *pyscan.Module, call *syntax.Call) {
-	scope := pyscan.ScopeAt(module, call)
+var ddpNames = &pyscan.Words{Names: map[string]bool{"DistributedDataParallel": true}}
+
+func checkCopy(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, call *syntax.Call) {
 	if pass.ExternalName(pass.Eval(scope, nil, call.Func)) != "torch.nn.parallel.DistributedDataParallel" || len(call.Args) == 0 {
 		return
 	}

@@ -29,16 +29,13 @@ var DdpManualAllreduce = &lint.Rule{
 				return // gradients may be local on purpose
 			}
 		}
-		for node := range module.Tree.All() {
-			if call, ok := node.(*syntax.Call); ok && pyscan.LastName(call.Func) == "all_reduce" {
-				checkAllReduce(pass, module, call)
-			}
+		for _, site := range module.CallsOf("all_reduce") {
+			checkAllReduce(pass, module, site.Scope, site.Call)
 		}
 	},
 }
 
-func checkAllReduce(pass *lint.Pass, module *pyscan.Module, call *syntax.Call) {
-	scope := pyscan.ScopeAt(module, call)
+func checkAllReduce(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, call *syntax.Call) {
 	if pass.Library(scope, nil, call.Func) != "torch.distributed.all_reduce" {
 		return
 	}

@@ -53,17 +53,15 @@ func forNPU(pass *lint.Pass, module *pyscan.Module) bool {
 			return true
 		}
 	}
-	for node := range module.Tree.All() {
-		if call, ok := node.(*syntax.Call); ok {
-			if last := pyscan.LastName(call.Func); last != "npu" && !strings.HasPrefix(last, "set_device") {
-				continue
-			}
-			scope := pyscan.ScopeAt(module, call)
-			attr, method := call.Func.(*syntax.Attribute)
-			named := method && attr.Attr == "npu" && len(call.Args) == 0 || strings.HasPrefix(pass.Library(scope, nil, call.Func), "torch.npu.set_device")
-			if named && condition(pass, scope, call) == always {
-				return true
-			}
+	for _, site := range module.Calls {
+		last := pyscan.LastName(site.Func)
+		if last != "npu" && !strings.HasPrefix(last, "set_device") {
+			continue
+		}
+		_, method := site.Func.(*syntax.Attribute)
+		named := method && last == "npu" && len(site.Args) == 0 || strings.HasPrefix(pass.Library(site.Scope, nil, site.Func), "torch.npu.set_device")
+		if named && condition(pass, site.Scope, site.Call) == always {
+			return true
 		}
 	}
 	return false

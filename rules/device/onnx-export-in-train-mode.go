@@ -22,16 +22,17 @@ var OnnxExportInTrainMode = &lint.Rule{
 	Severity: lint.Warning,
 	Mentions: []string{"export"},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
-		for node := range module.Tree.All() {
-			if call, ok := node.(*syntax.Call); ok {
-				checkExport(pass, module, call)
+		for _, site := range module.Calls {
+			if pass.Near(module, exporters, site.Func) {
+				checkExport(pass, module, site.Scope, site.Call)
 			}
 		}
 	},
 }
 
-func checkExport(pass *lint.Pass, module *pyscan.Module, call *syntax.Call) {
-	scope := pyscan.ScopeAt(module, call)
+var exporters = &pyscan.Words{Names: map[string]bool{"export": true, "dynamo_export": true}}
+
+func checkExport(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, call *syntax.Call) {
 	switch pass.Library(scope, nil, call.Func) {
 	case "torch.onnx.export", "torch.onnx.dynamo_export", "torch.onnx.utils.export":
 	default:

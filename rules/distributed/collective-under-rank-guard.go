@@ -28,7 +28,7 @@ var CollectiveUnderRankGuard = &lint.Rule{
 		found := map[syntax.Node]bool{}
 		for _, site := range module.Calls {
 			call, scope := site.Call, site.Scope
-			if scope.Kind != pyscan.FuncScope && scope.Kind != pyscan.ModuleScope {
+			if scope.Kind != pyscan.FuncScope && scope.Kind != pyscan.ModuleScope || !pass.Near(module, collectives, call.Func) {
 				continue
 			}
 			test := rankTest(pass, scope, call)
@@ -54,6 +54,12 @@ var CollectiveUnderRankGuard = &lint.Rule{
 		}
 	},
 }
+
+// collectives are the last names of what collective knows.
+var collectives = &pyscan.Words{Names: map[string]bool{"barrier": true, "all_reduce": true, "all_gather": true, "all_gather_object": true, "all_gather_into_tensor": true,
+	"broadcast": true, "broadcast_object_list": true, "reduce": true, "reduce_scatter": true, "reduce_scatter_tensor": true, "gather": true, "gather_object": true,
+	"scatter": true, "scatter_object_list": true, "all_to_all": true, "all_to_all_single": true, "monitored_barrier": true, "GatheredParameters": true,
+	"wait_for_everyone": true, "get_state_dict": true, "full_tensor": true, "save_checkpoint": true, "save_16bit_model": true, "state_dict": true}}
 
 // guard is a test that only some ranks pass on the way to a call.
 type guard struct {

@@ -29,16 +29,12 @@ var EmptyCachePerMicroBatch = &lint.Rule{
 	Fix:      lint.SometimesFix,
 	Mentions: append([]string{flushArgument}, loop.Mentions...), // the cache may be emptied in a function of another file
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
-		for node := range module.Tree.All() {
-			call, ok := node.(*syntax.Call)
-			if !ok {
-				continue
-			}
+		for _, call := range module.Calls {
 			for _, k := range call.Keywords {
-				if k.Arg != flushArgument || !strings.HasSuffix(pass.ExternalName(pass.Eval(pyscan.ScopeAt(module, call), nil, call.Func)), "Arguments") {
+				if k.Arg != flushArgument || !strings.HasSuffix(pass.ExternalName(pass.Eval(call.Scope, nil, call.Func)), "Arguments") {
 					continue
 				}
-				if c, ok := pass.Constant(pass.Settled(pass.Eval(pyscan.ScopeAt(module, call), nil, k.Value))); ok {
+				if c, ok := pass.Constant(pass.Settled(pass.Eval(call.Scope, nil, k.Value))); ok {
 					if n, ok := c.Int(); ok && n > 0 && n < rareFlush {
 						reportArgument(pass, module.File.At(k.Span()), n)
 					}

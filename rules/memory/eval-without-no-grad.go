@@ -90,28 +90,12 @@ func evaluationName(name string) bool {
 
 // evalCall is the call that puts a model into evaluation mode in a function, without one that puts it back before a model runs.
 func evalCall(scope *pyscan.Scope) *syntax.Call {
-	var found *syntax.Call
-	own(scope, func(call *syntax.Call) {
-		if attr, ok := call.Func.(*syntax.Attribute); ok && attr.Attr == "eval" && len(call.Args) == 0 && pyscan.Path(attr.Value) != "" && found == nil {
-			found = call
+	for _, call := range scope.Calls {
+		if attr, ok := call.Func.(*syntax.Attribute); ok && attr.Attr == "eval" && len(call.Args) == 0 && pyscan.Path(attr.Value) != "" {
+			return call
 		}
-	})
-	return found
-}
-
-// own visits the calls in a function, those of functions inside it left out.
-func own(scope *pyscan.Scope, visit func(*syntax.Call)) {
-	for _, stmt := range scope.Body() {
-		syntax.Inspect(stmt, func(n syntax.Node) bool {
-			switch n := n.(type) {
-			case *syntax.FunctionDef, *syntax.ClassDef, *syntax.Lambda:
-				return false
-			case *syntax.Call:
-				visit(n)
-			}
-			return true
-		})
 	}
+	return nil
 }
 
 // modelCall is the first call of a model in a loop of an evaluation function: of a module, or of the thing that eval() was called
@@ -123,7 +107,7 @@ func modelCall(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, mode
 	}
 	var found *syntax.Call
 	done := false
-	own(scope, func(call *syntax.Call) {
+	look := func(call *syntax.Call) {
 		if found != nil || done {
 			return
 		}
@@ -147,7 +131,10 @@ func modelCall(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, mode
 				found = call
 			}
 		}
-	})
+	}
+	for _, call := range scope.Calls {
+		look(call)
+	}
 	return found
 }
 

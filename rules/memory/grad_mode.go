@@ -41,12 +41,12 @@ const callerDepth = 3
 
 // runsBackward reports whether a function itself runs a backward.
 func runsBackward(scope *pyscan.Scope) bool {
-	found := false
-	own(scope, func(call *syntax.Call) {
-		attr, ok := call.Func.(*syntax.Attribute)
-		found = found || ok && (attr.Attr == "backward" || attr.Attr == "manual_backward")
-	})
-	return found
+	for _, call := range scope.Calls {
+		if attr, ok := call.Func.(*syntax.Attribute); ok && (attr.Attr == "backward" || attr.Attr == "manual_backward") {
+			return true
+		}
+	}
+	return false
 }
 
 // isModule reports whether a value is certainly a module with parameters: one of the project, or wrapped.

@@ -77,6 +77,7 @@ func keepsOutputs(pass *lint.Pass, scope *pyscan.Scope) bool {
 				return false
 			case *syntax.For, *syntax.While:
 				found = found || keepsResult(pass, scope, n)
+				return false // what an inner loop keeps, the outer one does
 			}
 			return !found
 		})
@@ -87,9 +88,9 @@ func keepsOutputs(pass *lint.Pass, scope *pyscan.Scope) bool {
 // runsModel reports whether a model is called in an expression, or what is put into evaluation mode.
 func runsModel(pass *lint.Pass, scope *pyscan.Scope, e syntax.Expr) bool {
 	found := false
+	mode := evalCall(scope)
 	syntax.Inspect(e, func(n syntax.Node) bool {
 		if call, ok := n.(*syntax.Call); ok && !found {
-			mode := evalCall(scope)
 			found = mode != nil && pyscan.Path(mode.Func.(*syntax.Attribute).Value) == pyscan.Path(call.Func) || isModule(pass, pass.Expand(pass.Eval(scope, nil, call.Func)))
 		}
 		return !found
@@ -99,12 +100,16 @@ func runsModel(pass *lint.Pass, scope *pyscan.Scope, e syntax.Expr) bool {
 
 func keepsResult(pass *lint.Pass, scope *pyscan.Scope, l syntax.Node) bool {
 	found := false
+	adding := additions(l)
+	if len(adding) == 0 {
+		return false
+	}
 	syntax.Inspect(l, func(n syntax.Node) bool {
 		switch s := n.(type) {
 		case *syntax.FunctionDef, *syntax.ClassDef, *syntax.Lambda:
 			return false
 		case *syntax.Assign:
-			if path := pyscan.Path(s.Targets[0]); path != "" && len(s.Targets) == 1 && !found && len(keepers(l, path)) > 0 {
+			if path := pyscan.Path(s.Targets[0]); path != "" && len(s.Targets) == 1 && !found && len(keeping(adding, path)) > 0 {
 				found = runsModel(pass, scope, s.Value)
 			}
 		}
@@ -143,23 +148,50 @@ type keeper struct {
 }
 
 // keepers are the statements of a loop that add a value to something: total += loss, total = total + loss, losses.append(loss).
-func keepers(l syntax.Node, path string) []keeper {
-	var list []keeper
+func keepers(l syntax.Node, path string) []keeper { return keeping(additions(l), path) }
+
+// additions are the statements of a loop that add any value to something.
+func additions(l syntax.Node) []syntax.Stmt {
+	var list []syntax.Stmt
 	syntax.Inspect(l, func(n syntax.Node) bool {
 		switch s := n.(type) {
 		case *syntax.FunctionDef, *syntax.Lambda, *syntax.ClassDef:
 			return false
+		case syntax.Expr:
+			return false
 		case *syntax.AugAssign:
-			if use := graphed(s.Value, path); s.Op == syntax.Add && use != nil && pyscan.Path(s.Target) != path {
+			if s.Op == syntax.Add {
+				list = append(list, s)
+			}
+		case *syntax.Assign:
+			if sum, ok := s.Value.(*syntax.BinOp); ok && sum.Op == syntax.Add && len(s.Targets) == 1 {
+				list = append(list, s)
+			}
+		case *syntax.ExprStmt:
+			if call, ok := s.Value.(*syntax.Call); ok && len(call.Args) == 1 {
+				if attr, ok := call.Func.(*syntax.Attribute); ok && attr.Attr == "append" {
+					list = append(list, s)
+				}
+			}
+		}
+		return true
+	})
+	return list
+}
+
+// keeping are those of some additions that add a value.
+func keeping(additions []syntax.Stmt, path string) []keeper {
+	var list []keeper
+	for _, stmt := range additions {
+		switch s := stmt.(type) {
+		case *syntax.AugAssign:
+			if use := graphed(s.Value, path); use != nil && pyscan.Path(s.Target) != path {
 				if into := container(s.Target); into != "" {
 					list = append(list, keeper{s, into, use})
 				}
 			}
 		case *syntax.Assign:
-			sum, ok := s.Value.(*syntax.BinOp)
-			if !ok || sum.Op != syntax.Add || len(s.Targets) != 1 {
-				break
-			}
+			sum := s.Value.(*syntax.BinOp)
 			into := pyscan.Path(s.Targets[0])
 			if into == "" || into == path {
 				break
@@ -170,20 +202,13 @@ func keepers(l syntax.Node, path string) []keeper {
 				list = append(list, keeper{s, into, use})
 			}
 		case *syntax.ExprStmt:
-			call, ok := s.Value.(*syntax.Call)
-			if !ok || len(call.Args) != 1 {
-				break
-			}
-			attr, ok := call.Func.(*syntax.Attribute)
-			if !ok || attr.Attr != "append" {
-				break
-			}
-			if use := graphed(call.Args[0], path); use != nil && container(attr.Value) != "" {
-				list = append(list, keeper{s, container(attr.Value), use})
+			call := s.Value.(*syntax.Call)
+			to := call.Func.(*syntax.Attribute).Value
+			if use := graphed(call.Args[0], path); use != nil && container(to) != "" {
+				list = append(list, keeper{s, container(to), use})
 			}
 		}
-		return true
-	})
+	}
 	return list
 }
 

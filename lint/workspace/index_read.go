@@ -1,0 +1,553 @@
+package workspace
+
+import "bytes"
+
+// nameTable numbers names. It is a hash table of its own, because the hash is made while the end of an identifier is looked for, and
+// most of the time that an index takes goes into it.
+type nameTable struct {
+	slots []slot   // open addressing; as many as a power of two, half of them free at least
+	text  []string // name by number
+}
+
+type slot struct {
+	hash   uint32
+	number int32 // plus 1; 0 is a free slot
+}
+
+// The hash of a name is FNV-1a.
+const (
+	hashStart = 2166136261
+	hashPrime = 16777619
+)
+
+func hashOf(name string) uint32 {
+	h := uint32(hashStart)
+	for i := range len(name) {
+		h = (h ^ uint32(name[i])) * hashPrime
+	}
+	return h
+}
+
+// find looks a name up.
+func (t *nameTable) find(name string) (number int32, known bool) {
+	if len(t.slots) == 0 {
+		return 0, false
+	}
+	hash := hashOf(name)
+	for i := hash; ; i++ {
+		switch s := t.slots[int(i)&(len(t.slots)-1)]; {
+		case s.number == 0:
+			return 0, false
+		case s.hash == hash && t.text[s.number-1] == name:
+			return s.number - 1, true
+		}
+	}
+}
+
+// number is that of a name, a new one where it is new.
+func (t *nameTable) number(name []byte, hash uint32) int32 {
+	if 2*len(t.text) >= len(t.slots) {
+		t.grow()
+	}
+	i := int(hash) & (len(t.slots) - 1)
+	for t.slots[i].number != 0 {
+		if s := t.slots[i]; s.hash == hash && t.text[s.number-1] == string(name) {
+			return s.number - 1
+		}
+		i = (i + 1) & (len(t.slots) - 1)
+	}
+	t.text = append(t.text, string(name))
+	t.slots[i] = slot{hash, int32(len(t.text))}
+	return int32(len(t.text)) - 1
+}
+
+func (t *nameTable) grow() {
+	old := t.slots
+	t.slots = make([]slot, max(1024, 2*len(old)))
+	for _, s := range old {
+		if s.number != 0 {
+			i := int(s.hash) & (len(t.slots) - 1)
+			for t.slots[i].number != 0 {
+				i = (i + 1) & (len(t.slots) - 1)
+			}
+			t.slots[i] = s
+		}
+	}
+}
+
+// lists are one list of numbers for each name.
+type lists struct {
+	pairs []pair // while they are collected
+	start []int32
+	flat  []int32
+}
+
+type pair struct{ name, value int32 }
+
+func (l *lists) add(name, value int32) { l.pairs = append(l.pairs, pair{name, value}) }
+
+// seal sorts what was collected by name; what belongs to a name stays in order, and is not repeated on the spot.
+func (l *lists) seal(names int) {
+	l.start = make([]int32, names+1)
+	for _, p := range l.pairs {
+		l.start[p.name+1]++
+	}
+	for i := range names {
+		l.start[i+1] += l.start[i]
+	}
+	l.flat = make([]int32, len(l.pairs))
+	at := append([]int32(nil), l.start...)
+	for _, p := range l.pairs {
+		l.flat[at[p.name]] = p.value
+		at[p.name]++
+	}
+	l.pairs = nil
+}
+
+func (l *lists) of(name int32) []int32 { return l.flat[l.start[name]:l.start[name+1]] }
+
+// The first names of each index, which mean something to the indexer. Those up to lastKeyword stand for nothing of a project.
+const (
+	kwDef int32 = iota
+	kwClass
+	kwAsync
+	kwImport
+	kwFrom
+	kwAs
+	lastKeyword = kwAs + 31
+	dunderName  = lastKeyword + 1
+	lastGetter  = dunderName + 4
+)
+
+var keywords = [...]string{"def", "class", "async", "import", "from", "as",
+	"False", "None", "True", "and", "assert", "await", "break", "continue", "del", "elif", "else", "except", "finally", "for", "global", "if", "in", "is",
+	"lambda", "nonlocal", "not", "or", "pass", "raise", "return", "self", "try", "while", "with", "yield", "cls", "__name__",
+	"getattr", "methodcaller", "attrgetter", "__getattribute__"}
+
+// indexer reads the files of an index.
+type indexer struct {
+	*nameIndex
+	file  int32
+	seen  []seen   // by name
+	open  []around // definitions around the place, outermost first
+	count int32
+	alias int32 // the name that is being assigned, or -1
+	level int   // brackets open when it was
+
+	property bool // the next def is one
+
+	plain      bool  // the line so far is names and dots
+	annotated  int32 // the name whose annotation is being read, or -1
+	annotation int   // brackets open where it stands
+	getter     int   // brackets open in the arguments of a getattr; 0 outside of one
+
+	imported int32 // the name that an import statement named last
+	renames  bool  // `as` stands behind it
+}
+
+// seen says where a name was noted last, so that it is not noted there again.
+type seen struct {
+	calledIn  int32 // serial of a definition
+	heldIn    int32 // the same
+	call      int32 // file, plus 1
+	importing int32 // file, plus 1
+}
+
+// around is a def or class around a place.
+type around struct {
+	column int
+	names  [2]int32 // its own; that of the class, for a method that runs when the class or an instance is called; or -1
+	serial int32
+	class  bool
+
+	property bool // its name stands for what it gives
+}
+
+func newIndexer(files []string) *indexer {
+	ix := &indexer{nameIndex: &nameIndex{files: files}}
+	for _, word := range keywords {
+		ix.number([]byte(word), hashOf(word))
+	}
+	return ix
+}
+
+// seal ends the reading.
+func (ix *indexer) seal() {
+	names := len(ix.names.text)
+	ix.calls.seal(names)
+	ix.imports.seal(names)
+	ix.users.seal(names)
+}
+
+func (ix *indexer) number(name []byte, hash uint32) int32 {
+	n := ix.names.number(name, hash)
+	if int(n) == len(ix.about) {
+		ix.about, ix.seen = append(ix.about, 0), append(ix.seen, seen{})
+	}
+	return n
+}
+
+// runsOnCall are the methods of a class that run when the class or its instance is called.
+func runsOnCall(name string) bool {
+	return name == "__init__" || name == "forward" || name == "__call__" || name == "__new__" || name == "__post_init__"
+}
+
+// note records that a name stands in the definitions around the place, and in what is being assigned.
+func (ix *indexer) note(name int32, called bool, depth int) {
+	if ix.alias >= 0 && ix.alias != name {
+		switch {
+		case called:
+			ix.use(name, ix.alias, calledFor)
+		case depth > ix.level:
+			ix.use(name, ix.alias, heldFor)
+		default:
+			ix.use(name, ix.alias, sameAs)
+		}
+	}
+	if len(ix.open) == 0 {
+		return
+	}
+	inner, known := ix.open[len(ix.open)-1].serial, &ix.seen[name]
+	if known.calledIn == inner || !called && known.heldIn == inner {
+		return
+	}
+	how, property := heldIn, heldFor
+	if called {
+		known.calledIn, how, property = inner, calledIn, calledFor
+	} else {
+		known.heldIn = inner
+	}
+	for i := range ix.open {
+		for _, user := range ix.open[i].names {
+			switch {
+			case user < 0 || user == name || ix.open[i].class:
+			case ix.open[i].property:
+				ix.use(name, user, property)
+			default:
+				ix.use(name, user, how)
+			}
+		}
+	}
+}
+
+func (ix *indexer) use(name, user int32, how useKind) { ix.users.add(name, user<<useBits|int32(how)) }
+
+// The kinds of bytes that the indexer tells apart.
+const (
+	other = iota
+	letter
+	digit
+	blank
+	newline
+	comment
+	quote
+	opening
+	closing
+	ending // what ends an assignment: a comma, a semicolon
+)
+
+var kindOf = kindsOfBytes()
+
+func kindsOfBytes() (kinds [256]uint8) {
+	for c := range 256 {
+		switch c := byte(c); {
+		case c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80:
+			kinds[c] = letter
+		case c >= '0' && c <= '9':
+			kinds[c] = digit
+		case c == ' ' || c == '\t':
+			kinds[c] = blank
+		}
+	}
+	for kind, some := range map[uint8]string{newline: "\n", comment: "#", quote: "\"'", opening: "([{", closing: ")]}", ending: ",;"} {
+		for _, c := range []byte(some) {
+			kinds[c] = kind
+		}
+	}
+	return kinds
+}
+
+func isLetter(c byte) bool { return kindOf[c] == letter }
+
+// word is the end of the identifier that begins at i, and its hash.
+func word(text []byte, i int) (end int, hash uint32) {
+	hash = hashStart
+	for i < len(text) && kindOf[text[i]]-letter <= digit-letter {
+		hash = (hash ^ uint32(text[i])) * hashPrime
+		i++
+	}
+	return i, hash
+}
+
+// read takes in one file.
+func (ix *indexer) read(file int32, text []byte) {
+	ix.file, ix.open, ix.alias, ix.annotated, ix.getter, ix.plain = file, ix.open[:0], -1, -1, 0, true
+	depth, lineStart, column := 0, true, 0
+	importing, testsName, dotted, continued := false, false, false, false
+	for i := 0; i < len(text); {
+		c := text[i]
+		if lineStart && depth == 0 && !continued && len(ix.open) > 0 && column <= ix.open[len(ix.open)-1].column {
+			if kind := kindOf[c]; kind != blank && kind != newline && kind != comment {
+				ix.leave(column)
+			}
+		}
+		switch kindOf[c] {
+		case letter:
+			end, hash := word(text, i)
+			if end-i <= 2 && end < len(text) && kindOf[text[end]] == quote { // the prefix of a string
+				i = end
+				continue
+			}
+			name := ix.number(text[i:end], hash)
+			if lineStart && column == 0 && depth > 0 && name <= kwClass { // brackets left open above
+				depth = 0
+			}
+			i = ix.identifier(text, name, end, column, lineStart, depth, dotted, &importing)
+			testsName = testsName || name == dunderName
+			lineStart, dotted = false, false
+		case blank:
+			start := i
+			for i++; i < len(text) && kindOf[text[i]] == blank; i++ {
+			}
+			if lineStart {
+				column += i - start
+			}
+		case newline:
+			i++
+			column = 0
+			continued = i > 1 && text[i-2] == '\\'
+			if depth == 0 && !continued {
+				importing = false
+			}
+			if depth <= ix.level {
+				ix.alias = -1
+			}
+			if depth == 0 {
+				ix.plain, ix.annotated, ix.getter = true, -1, 0
+			}
+			lineStart, testsName, dotted = true, false, false
+		case comment:
+			length := bytes.IndexByte(text[i:], '\n')
+			if length < 0 {
+				return
+			}
+			i += length
+		case quote:
+			end, inner := quoted(text, i)
+			if testsName && string(inner) == "__main__" {
+				ix.mains = add(ix.mains, file)
+			}
+			if ix.getter > 0 && depth >= ix.getter && len(inner) > 0 && len(inner) < 64 && isLetter(inner[0]) {
+				if stop, hash := word(inner, 0); stop == len(inner) {
+					ix.note(ix.number(inner, hash), true, depth) // getattr(loss, "backward")
+				}
+			}
+			i, lineStart, dotted, ix.plain = end, false, false, false
+		case digit:
+			i, _ = word(text, i)
+			lineStart, dotted, ix.plain = false, false, false
+		case opening:
+			depth++
+			i, lineStart, dotted, ix.plain = i+1, false, false, false
+		case closing:
+			depth = max(0, depth-1)
+			if depth < ix.level {
+				ix.alias = -1
+			}
+			if depth < ix.annotation {
+				ix.annotated = -1
+			}
+			if depth < ix.getter {
+				ix.getter = 0
+			}
+			i, lineStart, dotted, ix.plain = i+1, false, false, false
+		case ending:
+			if depth <= ix.level {
+				ix.alias = -1
+			}
+			if depth <= ix.annotation {
+				ix.annotated = -1
+			}
+			i, lineStart, dotted, ix.plain = i+1, false, false, false
+		default:
+			switch c {
+			case '@':
+				ix.property = ix.property || lineStart && isPropertyText(text[i+1:])
+			case '=':
+				if ix.annotated >= 0 && depth == ix.annotation && i+1 < len(text) && text[i+1] != '=' && kindOf[text[i-1]] != other { // x: List[int] = ...
+					ix.assign(ix.annotated, depth)
+				}
+			}
+			ix.plain = ix.plain && c == '.'
+			i, lineStart, dotted = i+1, false, c == '.'
+		}
+	}
+}
+
+// isPropertyText reports whether what follows an @ makes a property of a method.
+func isPropertyText(text []byte) bool {
+	text = bytes.TrimPrefix(text, []byte("functools."))
+	text = bytes.TrimPrefix(text, []byte("cached_"))
+	end, _ := word(text, 0)
+	if end < len(text) && text[end] == '.' { // @name.setter
+		last, _ := word(text, end+1)
+		text, end = text[end+1:], last-end-1
+	}
+	switch string(text[:end]) {
+	case "property", "setter", "getter", "deleter":
+		return true
+	}
+	return false
+}
+
+// add puts a number at the end of a list, unless it stands there already.
+func add(list []int32, n int32) []int32 {
+	if len(list) > 0 && list[len(list)-1] == n {
+		return list
+	}
+	return append(list, n)
+}
+
+// identifier takes in one identifier and gives where reading goes on.
+func (ix *indexer) identifier(text []byte, name int32, end, column int, lineStart bool, depth int, dotted bool, importing *bool) int {
+	if name <= lastKeyword {
+		ix.plain = false
+		switch {
+		case lineStart && depth == 0 && (name == kwImport || name == kwFrom):
+			*importing = true
+		case !dotted && depth == 0 && name <= kwClass:
+			at := end
+			for at < len(text) && kindOf[text[at]] == blank {
+				at++
+			}
+			if stop, hash := word(text, at); stop > at && isLetter(text[at]) {
+				ix.define(ix.number(text[at:stop], hash), column, name == kwClass)
+				return stop
+			}
+		case *importing && name == kwAs:
+			ix.renames = true
+		}
+		return end
+	}
+	if *importing {
+		if ix.seen[name].importing != ix.file+1 {
+			ix.seen[name].importing = ix.file + 1
+			ix.imports.add(name, ix.file)
+		}
+		if ix.renames && ix.imported != name { // `import checkpoint as ckpt`
+			ix.use(ix.imported, name, sameAs)
+			ix.about[name] |= referred
+		}
+		ix.imported, ix.renames = name, false
+		return end
+	}
+	next := end
+	for next < len(text) && text[next] == ' ' {
+		next++
+	}
+	var after, second byte
+	if next < len(text) {
+		after = text[next]
+	}
+	if next+1 < len(text) {
+		second = text[next+1]
+	}
+	switch {
+	case after == '.': // what follows is used
+		if dotted {
+			ix.about[name] |= referred
+		}
+	case after == '(':
+		ix.note(name, true, depth)
+		if name > dunderName && name <= lastGetter && ix.getter == 0 {
+			ix.getter = depth + 1
+		}
+		if ix.seen[name].call != ix.file+1 {
+			ix.seen[name].call = ix.file + 1
+			ix.calls.add(name, ix.file)
+		}
+	case after == '=' && second != '=', after == ':' && second == '=':
+		if ix.annotated >= 0 && depth == ix.annotation && after == '=' { // x: int = ...
+			name = ix.annotated
+		}
+		ix.assign(name, depth)
+	case after == ':':
+		if depth > 0 || ix.plain {
+			ix.annotated, ix.annotation = name, depth
+		}
+		ix.note(name, false, depth)
+		ix.about[name] |= referred
+	default:
+		ix.note(name, false, depth)
+		if dotted {
+			ix.about[name] |= referred
+		}
+	}
+	return end
+}
+
+// assign notes that what follows is bound to a name.
+func (ix *indexer) assign(name int32, depth int) {
+	ix.alias, ix.level, ix.annotated = name, depth, -1
+	ix.about[name] |= referred
+}
+
+// leave closes the definitions in which a line that begins in a column does not stand.
+func (ix *indexer) leave(column int) {
+	for len(ix.open) > 0 && ix.open[len(ix.open)-1].column >= column {
+		ix.open = ix.open[:len(ix.open)-1]
+	}
+}
+
+// define opens a def or class.
+func (ix *indexer) define(name int32, column int, class bool) {
+	property := ix.property && !class
+	ix.property = false
+	if property {
+		ix.about[name] |= referred
+	} else {
+		ix.about[name] |= defined
+	}
+	ix.note(name, false, 0) // a nested function may be returned or handed on
+	ix.count++
+	d := around{column: column, names: [2]int32{name, -1}, serial: ix.count, class: class, property: property}
+	if !class && len(ix.open) > 0 && ix.open[len(ix.open)-1].class && runsOnCall(ix.names.text[name]) {
+		d.names[1] = ix.open[len(ix.open)-1].names[0]
+		if text := ix.names.text[name]; text == "__init__" || text == "__call__" {
+			d.names[0] = -1 // a call by its own name is one of the base's, and says nothing of this class
+		}
+	}
+	ix.open = append(ix.open, d)
+}
+
+// quoted is the end of the string that begins at i, and what is in it. A string of one line ends with the line at the latest.
+func quoted(text []byte, i int) (end int, inner []byte) {
+	mark := text[i]
+	if i+2 < len(text) && text[i+1] == mark && text[i+2] == mark {
+		for at := i + 3; ; at++ {
+			length := bytes.IndexByte(text[at:], mark)
+			if length < 0 {
+				return len(text), nil
+			}
+			at += length
+			escapes := at
+			for escapes > i+3 && text[escapes-1] == '\\' {
+				escapes--
+			}
+			if (at-escapes)%2 == 0 && at+2 < len(text) && text[at+1] == mark && text[at+2] == mark {
+				return at + 3, nil
+			}
+		}
+	}
+	for at := i + 1; at < len(text); at++ {
+		switch text[at] {
+		case '\\':
+			at++
+		case mark:
+			return at + 1, text[i+1 : at]
+		case '\n':
+			return at, nil
+		}
+	}
+	return len(text), nil
+}
