@@ -200,7 +200,7 @@ func TestReviewdog(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "old 文.py"), []byte(unknownLine+"y = 2  # trainvet: ignore[other-rule]\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	must(t, dir, 1, "trainvet", "check", "--output", "rdjson=out.json", "--output", "sarif=out.sarif", ".")
+	must(t, dir, 1, "trainvet", "check", "--output", "rdjson=out.json", "--output", "sarif=out.sarif", "--output", "checkstyle=out.xml", ".")
 	review := func(want int, format, file string, args ...string) string {
 		t.Helper()
 		text, err := os.ReadFile(filepath.Join(dir, file))
@@ -215,7 +215,7 @@ func TestReviewdog(t *testing.T) {
 		}
 		return string(output)
 	}
-	for format, file := range map[string]string{"rdjson": "out.json", "sarif": "out.sarif"} {
+	for format, file := range map[string]string{"rdjson": "out.json", "sarif": "out.sarif", "checkstyle": "out.xml"} {
 		all := review(1, format, file, "-filter-mode=nofilter")
 		for _, wanted := range []string{"fix.py", "unused-suppression", "no-such-rule", "other-rule"} {
 			if !strings.Contains(all, wanted) {
@@ -370,6 +370,17 @@ func TestCompletion(t *testing.T) {
 			t.Fatal(err)
 		}
 		must(t, ".", 0, program, append(check, file)...)
+	}
+	if fish, err := exec.LookPath("fish"); err == nil {
+		file := filepath.Join(t.TempDir(), "script")
+		if err := os.WriteFile(file, []byte(must(t, ".", 0, "trainvet", "completion", "fish")), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("HOME", t.TempDir()) // it writes there
+		t.Setenv("XDG_CONFIG_HOME", "")
+		if got := must(t, ".", 0, fish, "--no-config", "-c", "source $argv[1]; complete -C 'trainvet check --fail-on n'", file); !strings.Contains(got, "never") {
+			t.Errorf("fish offers %q", got)
+		}
 	}
 	for words, want := range map[string]string{
 		"check --format s":           "sarif",

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bytes"
 	_ "embed"
 	"fmt"
 	"html/template"
 	"io"
 	"strings"
 	"sync"
+
+	"github.com/trainvet/trainvet/lint/output"
 )
 
 //go:embed fit.html.tmpl
@@ -110,5 +113,14 @@ func writeFitPage(out io.Writer, answers []fitAnswer) error {
 	for i := range answers {
 		pointers[i] = &answers[i]
 	}
-	return fitPage().Execute(out, pointers)
+	var page bytes.Buffer
+	if err := fitPage().Execute(&page, pointers); err != nil {
+		return err
+	}
+	for line := range strings.Lines(page.String()) { // names may turn the text around, or hide some of it
+		if _, err := io.WriteString(out, output.Escape(strings.TrimSuffix(line, "\n"))+"\n"); err != nil {
+			return err
+		}
+	}
+	return nil
 }

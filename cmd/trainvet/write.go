@@ -2,7 +2,9 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/trainvet/trainvet/lint/check"
@@ -44,12 +46,22 @@ func (a *app) sinks(format string, outputs []string) ([]sink, error) {
 			more = append(more, next)
 		}
 	}
-	for _, next := range more {
-		if next.file == "-" && !plain { // it takes stdout
-			return more, nil
-		}
+	all := append([]sink{main}, more...)
+	if !plain && slices.ContainsFunc(more, func(next sink) bool { return next.file == "-" }) { // it takes stdout
+		all = more
 	}
-	return append([]sink{main}, more...), nil
+	seen := map[string]bool{}
+	for _, to := range all {
+		name := "-"
+		if to.file != "" && to.file != "-" {
+			name = clean(to.file)
+		}
+		if seen[name] {
+			return nil, usagef("two outputs go to %s, and the second would take the place of the first", cmp.Or(to.file, "stdout"))
+		}
+		seen[name] = true
+	}
+	return all, nil
 }
 
 func lookupFormat(name string) (output.Format, error) {

@@ -10,6 +10,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf16"
 
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/workspace"
@@ -94,7 +96,16 @@ func writeIdentities(out io.Writer, all []Identity) error {
 		if err != nil {
 			return err
 		}
-		text.WriteString("\n" + string(line))
+		text.WriteByte('\n')
+		for _, r := range string(line) {
+			if unicode.Is(unicode.Cf, r) && r != '\u200d' || r == 0x7f || 0x80 <= r && r < 0xa0 { // would hide or turn around what a diff of the file shows
+				for _, unit := range utf16.Encode([]rune{r}) {
+					fmt.Fprintf(&text, "\\u%04x", unit)
+				}
+				continue
+			}
+			text.WriteRune(r)
+		}
 	}
 	text.WriteString("\n]}\n")
 	_, err := out.Write(text.Bytes())
