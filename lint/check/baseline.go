@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/workspace"
@@ -32,7 +33,7 @@ func (r *Report) Identities(rename func(string) string) []Identity {
 	all := make([]Identity, len(r.Findings))
 	seen := map[Identity]int{}
 	for i, finding := range r.Findings {
-		id := Identity{Path: rename(finding.At.Path), Rule: finding.Rule.Name, Key: finding.Key}
+		id := Identity{Path: inJSON(rename(finding.At.Path)), Rule: finding.Rule.Name, Key: finding.Key}
 		if id.Key == "" {
 			if file := r.File(finding.At.Path); file != nil {
 				id.Line = strings.TrimSpace(file.Slice(file.LineSpan(file.Line(finding.At.Span.Start))))
@@ -43,6 +44,25 @@ func (r *Report) Identities(rename func(string) string) []Identity {
 		all[i] = id
 	}
 	return all
+}
+
+// invalidByte is what stands in names of an identity for a byte that is no UTF-8, which JSON cannot hold.
+const invalidByte = `\x`
+
+// inJSON is a name as JSON can hold it and gives it back.
+func inJSON(name string) string {
+	if utf8.ValidString(name) {
+		return name
+	}
+	var text strings.Builder
+	for i, r := range name {
+		if r == utf8.RuneError && !strings.HasPrefix(name[i:], string(utf8.RuneError)) {
+			fmt.Fprintf(&text, invalidByte+"%02x", name[i])
+		} else {
+			text.WriteRune(r)
+		}
+	}
+	return text.String()
 }
 
 // Baseline is a record of findings that are known and hidden.
@@ -137,7 +157,7 @@ func (c *checker) findGone(report *Report, file string, loaded Baseline, used ma
 	checked := map[string]*Settings{}
 	for name, s := range settings {
 		if s.Baseline == file {
-			checked[relative(name)] = s
+			checked[inJSON(relative(name))] = s
 		}
 	}
 	gone := Gone{File: file, Before: loaded}
@@ -146,6 +166,7 @@ func (c *checker) findGone(report *Report, file string, loaded Baseline, used ma
 		rule := lint.Find(c.options.Rules, id.Rule)
 		switch {
 		case used[id], was && rule != nil && !s.selected[rule]:
+		case !was && strings.Contains(id.Path, invalidByte): // the name on disk is another one
 		case was, c.snapshot.Kind(path.Join(path.Dir(file), id.Path)) == workspace.Absent && !path.IsAbs(id.Path):
 			gone.Entries = append(gone.Entries, id)
 		}
