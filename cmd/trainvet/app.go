@@ -56,9 +56,14 @@ func run(a *app, args []string) (code int) {
 		return exitTrouble
 	}
 	a.dir = filepath.ToSlash(dir)
+	stdout := &watched{to: a.stdout}
+	a.stdout = stdout
 	root := a.root()
 	root.SetArgs(args)
-	if err := root.Execute(); err != nil {
+	if err = root.Execute(); err == nil {
+		err = stdout.err
+	}
+	if err != nil {
 		a.trouble("%s", output.Escape(err.Error()))
 		var usage *usageError
 		if errors.As(err, &usage) || strings.HasPrefix(err.Error(), "unknown") {
@@ -67,6 +72,23 @@ func run(a *app, args []string) (code int) {
 	}
 	return a.code
 }
+
+// watched is a stream that remembers its first error: half an answer must not pass for a whole one, whoever wrote it.
+type watched struct {
+	to  io.Writer
+	err error
+}
+
+func (w *watched) Write(text []byte) (int, error) {
+	n, err := w.to.Write(text)
+	if w.err == nil {
+		w.err = err
+	}
+	return n, err
+}
+
+// Unwrap is the stream itself.
+func (w *watched) Unwrap() io.Writer { return w.to }
 
 // usageError is a mistake on the command line.
 type usageError struct{ text string }

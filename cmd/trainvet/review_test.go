@@ -342,6 +342,19 @@ func TestReviewOfUser(t *testing.T) {
 	}
 }
 
+// TestReviewLong holds that a suggestion that GitHub would find too long is left out, and the finding is not.
+func TestReviewLong(t *testing.T) {
+	f := newForge(t)
+	write(t, "a.py", unknownLine+"y = '"+strings.Repeat("long ", 20000)+"'  # trainvet: ignore[syntax-error] gone\n")
+	f.reviewed(exitClean)
+	if len(f.comments) != 1 {
+		t.Fatalf("%d comments", len(f.comments))
+	}
+	if body := fmt.Sprint(f.comments[0]["body"]); len(body) > 1000 || strings.Contains(body, "suggestion") || !strings.Contains(body, "remove it") {
+		t.Errorf("it says, in %d bytes,\n%.1000s", len(body), body)
+	}
+}
+
 // TestReviewRefused holds that findings are not lost where GitHub finds a comment off the change.
 func TestReviewRefused(t *testing.T) {
 	f := newForge(t)

@@ -38,6 +38,9 @@ func Colored(choice ColorChoice, env func(string) string, terminal bool) bool {
 
 // IsTerminal reports whether a stream is a terminal.
 func IsTerminal(stream io.Writer) bool {
+	if inner, wrapped := stream.(interface{ Unwrap() io.Writer }); wrapped {
+		stream = inner.Unwrap()
+	}
 	file, ok := stream.(*os.File)
 	return ok && (isatty.IsTerminal(file.Fd()) || isatty.IsCygwinTerminal(file.Fd()))
 }
