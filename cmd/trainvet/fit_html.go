@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	_ "embed"
 	"fmt"
 	"html/template"
@@ -17,7 +16,7 @@ var fitTemplate string
 
 var fitPage = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("fit").Funcs(template.FuncMap{
-		"gib": gib, "phase": phaseName, "percent": func(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) }, "amount": amount, "states": states,
+		"gib": gib, "plain": output.Escape, "phase": phaseName, "percent": func(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) }, "amount": amount, "states": states,
 		"rate": rate, "mfu": mfu, "inc": func(i int) int { return i + 1 }, "sentence": func(c *fitCost) string { return c.sentence() },
 	}).Parse(fitTemplate))
 })
@@ -113,14 +112,5 @@ func writeFitPage(out io.Writer, answers []fitAnswer) error {
 	for i := range answers {
 		pointers[i] = &answers[i]
 	}
-	var page bytes.Buffer
-	if err := fitPage().Execute(&page, pointers); err != nil {
-		return err
-	}
-	for line := range strings.Lines(page.String()) { // names may turn the text around, or hide some of it
-		if _, err := io.WriteString(out, output.Escape(strings.TrimSuffix(line, "\n"))+"\n"); err != nil {
-			return err
-		}
-	}
-	return nil
+	return fitPage().Execute(out, pointers)
 }
