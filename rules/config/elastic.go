@@ -26,7 +26,7 @@ type elastic struct {
 
 // Bounds of what is computed. Beyond them nothing is said.
 const (
-	maxElasticBatch = 1 << 32 // sequences
+	maxElasticBatch = 1 << 26 // sequences
 	maxElasticMicro = 32      // micro-batches
 )
 

@@ -35,8 +35,17 @@ var NcclEnvValue = &lint.Rule{
 		}
 		atMost(pass, last, "NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS")
 		atMost(pass, last, "NCCL_MIN_CTAS", "NCCL_MAX_CTAS")
+		threads, _, _ := integer(last["NCCL_SOCKET_NTHREADS"].Value)
+		sockets, _, _ := integer(last["NCCL_NSOCKS_PERTHREAD"].Value)
+		if threads > 0 && threads <= ncclSockets && sockets > 0 && sockets <= 1<<20 && threads*sockets > ncclSockets {
+			pass.Reportf(last["NCCL_NSOCKS_PERTHREAD"].ValueAt, "%d threads with %d sockets each are more than the %d sockets of a connection: NCCL lowers the sockets of a thread", threads, sockets, ncclSockets).As(lint.Warning).
+				Note(last["NCCL_SOCKET_NTHREADS"].ValueAt, "the threads")
+		}
 	},
 }
+
+// ncclSockets is how many sockets a connection has at most (MAX_SOCKETS of NCCL's net_socket.cc).
+const ncclSockets = 64
 
 // atMost compares a least number with a largest one.
 func atMost(pass *lint.Pass, set map[string]workspace.Variable, least, most string) {

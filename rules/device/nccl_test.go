@@ -1,6 +1,7 @@
 package device
 
 import (
+	"strconv"
 	"testing"
 )
 
@@ -53,4 +54,31 @@ func TestNcclNearSparesKnown(t *testing.T) {
 			t.Errorf("%s is taken for %s", name, near)
 		}
 	}
+}
+
+// FuzzNcclFault asks for any value of any kind of variable: it never panics, and a whole number is read as it stands.
+func FuzzNcclFault(f *testing.F) {
+	for _, value := range []string{"true", "4M", "-1", "0x10", "^LL128;allreduce:LL", "level0:NA;level1:ring", "Ring, Tree", "nvl", "INIT,^NET", ";;:,", "\x00", "1e6"} {
+		f.Add(value)
+	}
+	kinds := []string{"int", "torch-int", "torch-bool", "level", "family", "debug", "subsystems", "algorithms", "protocols", "text"}
+	f.Fuzz(func(t *testing.T, value string) {
+		if value == "" {
+			return
+		}
+		for _, kind := range kinds {
+			fault, certain := ncclFault("NCCL_X", ncclVariable{kind: kind}, value)
+			if fault == "" && certain {
+				t.Errorf("%s: certain of nothing for %q", kind, value)
+			}
+		}
+		n, digits, rest := integer(value)
+		if digits == "" && n != 0 || len(digits)+len(rest) > len(value) {
+			t.Errorf("integer(%q) = %d, %q, %q", value, n, digits, rest)
+		}
+		if m, err := strconv.ParseInt(value, 10, 64); err == nil && (value == "0" || value[0] >= '1' && value[0] <= '9') && m != n {
+			t.Errorf("integer(%q) = %d", value, n)
+		}
+		ncclNear("NCCL_" + value)
+	})
 }
