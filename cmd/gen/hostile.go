@@ -101,6 +101,29 @@ func lines(count int) func(string, kind) error {
 	return repeated(func(k kind) (string, string, string, int) { return "", k.line, "", count * len(k.line) })
 }
 
+// python writes Python alone, with a number in place of each %d.
+func python(text string, size int) func(string, kind) error {
+	return func(path string, k kind) error {
+		if k.name != "a.py" {
+			return errSkip
+		}
+		file, err := os.Create(path)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		out := bufio.NewWriter(file)
+		out.WriteString("import torch\nfrom torch.utils.data import DataLoader\n")
+		for n := range size / len(text) {
+			out.WriteString(strings.ReplaceAll(text, "%d", fmt.Sprint(n)))
+		}
+		return out.Flush()
+	}
+}
+
+// errSkip is a way that is none for a kind.
+var errSkip = errors.New("not for this kind")
+
 func words(text string, size int) func(string, kind) error {
 	return repeated(func(k kind) (string, string, string, int) { return "", text, "", size })
 }
@@ -152,6 +175,12 @@ var ways = []hostile{
 	{"4 MB of quotes", words(`"`, 4_000_000), false},
 	{"5 MB of lambda", words("lambda:", 5_000_000), false},
 	{"5 MB of def", words("def f():0\n", 5_000_000), false},
+	{"2 MB of loops", python("for b in loader:\n    loss = model(b)\n    loss.backward()\n    opt.step()\n", 2_000_000), false},
+	{"2 MB of functions", python("def f%d(m, x):\n    loss = m(x)\n    loss.backward()\n    opt.step()\n    return f%d(m, x)\n", 2_000_000), false},
+	{"2 MB of loaders", python("l%d = DataLoader(ds, batch_size=8, shuffle=True)\n", 2_000_000), false},
+	{"2 MB of findings", python("x = 1  # trainvet: ignore[no-such-rule]\n", 2_000_000), false},
+	{"2 MB of remarks", python("# trainvet: ignore[memory]\n", 2_000_000), false},
+	{"2 MB in a loop", python("loss = model(b); loss.backward(); total%d += loss; opt.step()\n", 2_000_000), false},
 	{"65 MB", repeated(func(k kind) (string, string, string, int) { return "", k.line, "", 65 << 20 }), true},
 	{"FIFO", func(path string, _ kind) error { return syscall.Mkfifo(path, 0o666) }, false},
 	{"device", func(path string, _ kind) error {
@@ -230,7 +259,11 @@ func run(only, binary string) error {
 // one runs one case; it gives what is wrong, or "".
 func one(top, binary string, k kind, way hostile) string {
 	folder := filepath.Join(top, "case")
-	if err := errors.Join(os.RemoveAll(folder), os.MkdirAll(filepath.Join(folder, ".git"), 0o755), os.WriteFile(filepath.Join(folder, "sound.py"), []byte(sound), 0o644), way.make(filepath.Join(folder, k.name), k)); err != nil {
+	err := errors.Join(os.RemoveAll(folder), os.MkdirAll(filepath.Join(folder, ".git"), 0o755), os.WriteFile(filepath.Join(folder, "sound.py"), []byte(sound), 0o644), way.make(filepath.Join(folder, k.name), k))
+	switch {
+	case errors.Is(err, errSkip):
+		return ""
+	case err != nil:
 		return err.Error()
 	}
 	defer os.RemoveAll(folder)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/nearest"
@@ -51,7 +52,9 @@ func directives(file *source.File, doc source.Doc) []directive {
 		return nil
 	}
 	var all []directive
-	for _, comment := range doc.Comments() {
+	comments := doc.Comments()
+	next := sync.OnceValue(func() []int { return nextLines(file, comments) })
+	for n, comment := range comments {
 		text := file.Slice(comment)
 		starts := directiveStart().FindAllStringIndex(text, -1)
 		for i, start := range starts {
@@ -63,7 +66,7 @@ func directives(file *source.File, doc source.Doc) []directive {
 				end = start[1] + other[0]
 			}
 			if d, ok := readDirective(text[:end], start[0], start[1], comment.Start); ok {
-				d.covers = covered(file, doc, comment, d.whole)
+				d.covers = covered(file, doc, comment, d.whole, func() int { return next()[n] })
 				all = append(all, d)
 			}
 		}
@@ -103,7 +106,7 @@ func readDirective(text string, start, body int, offset uint32) (directive, bool
 
 // covered is where findings must start to be hidden by a comment: on its line when something stands before it there, else in
 // the next statement or key. A comment inside of a statement (between the arguments of a call) covers the next line.
-func covered(file *source.File, doc source.Doc, comment source.Span, whole bool) source.Span {
+func covered(file *source.File, doc source.Doc, comment source.Span, whole bool, nextLine func() int) source.Span {
 	if whole {
 		return source.Span{Start: 0, End: uint32(len(file.Text)) + 1}
 	}
@@ -113,7 +116,7 @@ func covered(file *source.File, doc source.Doc, comment source.Span, whole bool)
 		onLine.End++ // a finding may stand at the very end of the line
 		return onLine
 	}
-	next := nextLine(file, doc, comment)
+	next := nextLine()
 	extent := doc.Extent(comment.End)
 	if next >= 0 && file.Line(extent.Start) != next {
 		span := file.LineSpan(next)
@@ -126,25 +129,24 @@ func covered(file *source.File, doc source.Doc, comment source.Span, whole bool)
 	return extent
 }
 
-// nextLine is the first line after a comment that holds more than comments; -1 where there is none.
-func nextLine(file *source.File, doc source.Doc, comment source.Span) int {
-	after := comment.End
-	for _, other := range append(doc.Comments(), source.Span{Start: uint32(len(file.Text)), End: uint32(len(file.Text))}) {
-		if other.Start < after {
-			continue
+// nextLines are, for each comment of a file, the first line after it that holds more than comments; -1 where there is none.
+func nextLines(file *source.File, comments []source.Span) []int {
+	lines := make([]int, len(comments))
+	for i := len(comments) - 1; i >= 0; i-- {
+		after := comments[i].End
+		for int(after) < len(file.Text) && bytes.IndexByte([]byte(" \t\r\n\f"), file.Text[after]) >= 0 {
+			after++
 		}
-		if gap := file.Text[after:other.Start]; len(bytes.TrimSpace(gap)) > 0 {
-			break
+		switch {
+		case i+1 < len(comments) && after >= comments[i+1].Start:
+			lines[i] = lines[i+1]
+		case int(after) >= len(file.Text):
+			lines[i] = -1
+		default:
+			lines[i] = file.Line(after)
 		}
-		after = other.End
 	}
-	for int(after) < len(file.Text) && bytes.IndexByte([]byte(" \t\r\n\f"), file.Text[after]) >= 0 {
-		after++
-	}
-	if int(after) >= len(file.Text) {
-		return -1
-	}
-	return file.Line(after)
+	return lines
 }
 
 // suppress takes out the findings that comments hide, and adds what is wrong with the comments themselves. On are the rules
@@ -154,9 +156,10 @@ func suppress(file *source.File, doc source.Doc, findings []Finding, rules []*li
 	if len(all) == 0 {
 		return findings, 0
 	}
+	index := newDirectiveIndex(file, all)
 	hide := func(findings []Finding) (kept []Finding) {
 		for _, finding := range findings {
-			if hides(all, finding, reason) {
+			if hides(index.at(file, finding.At.Span.Start), finding, reason) {
 				hidden++
 			} else {
 				kept = append(kept, finding)
@@ -168,10 +171,42 @@ func suppress(file *source.File, doc source.Doc, findings []Finding, rules []*li
 	return append(kept, hide(complaints(file, all, rules, on, reason))...), hidden
 }
 
-func hides(all []directive, finding Finding, reason bool) bool {
-	hidden := false
+// directiveIndex finds the directives that may cover a place: a file may hold as many of them as findings.
+type directiveIndex struct {
+	byLine map[int][]*directive // those that cover one line
+	long   []*directive
+}
+
+// maxLong bounds the directives for more than a line, of which each is held against each finding.
+const maxLong = 2000
+
+func newDirectiveIndex(file *source.File, all []directive) *directiveIndex {
+	index := &directiveIndex{byLine: map[int][]*directive{}}
 	for i := range all {
 		d := &all[i]
+		line := file.Line(d.covers.Start)
+		if end := file.LineSpan(line).End + 1; d.covers.End <= end {
+			index.byLine[line] = append(index.byLine[line], d)
+		} else if len(index.long) < maxLong {
+			index.long = append(index.long, d)
+		}
+	}
+	return index
+}
+
+// at are the directives that may cover an offset, in no order.
+func (x *directiveIndex) at(file *source.File, offset uint32) []*directive {
+	line := file.Line(offset)
+	near := x.byLine[line]
+	if line > 0 && len(x.byLine[line-1]) > 0 { // what covers a line covers its end as well
+		near = append(near[:len(near):len(near)], x.byLine[line-1]...)
+	}
+	return append(near[:len(near):len(near)], x.long...)
+}
+
+func hides(near []*directive, finding Finding, reason bool) bool {
+	hidden := false
+	for _, d := range near {
 		start := finding.At.Span.Start
 		if d.faulty || reason && d.reason == "" || start < d.covers.Start || start >= d.covers.End && d.covers.Len() > 0 || d.covers.Len() == 0 {
 			continue

@@ -11,11 +11,12 @@ func (v *View) EveryLoop(m *pyscan.Module) []*loop.Loop { return loop.FindAll(m,
 // LoopsIn gives the loops of one function, whether they train or not.
 func (v *View) LoopsIn(scope *pyscan.Scope) []*loop.Loop { return loop.In(scope, v) }
 
-// Loops gives the training loops of a file, in order.
+// Loops gives the training loops of a file, in order, as many as a file of its size can have looked at.
 func (v *View) Loops(m *pyscan.Module) []*loop.Loop {
 	list, known := v.eval.loops[m]
 	if !known {
 		list = loop.Find(m, v)
+		list = list[:min(len(list), m.File.Affordable())]
 		v.eval.loops[m] = list
 	}
 	return list

@@ -16,9 +16,11 @@ func calls(pass *lint.Pass, module *pyscan.Module, name string, visit func(scope
 	if !module.File.Has(last) {
 		return
 	}
+	left := module.File.Affordable()
 	for _, call := range module.Calls {
-		if pass.Near(module, wanted[name], call.Func) && pass.Library(call.Scope, nil, call.Func) == name {
+		if left > 0 && pass.Near(module, wanted[name], call.Func) && pass.Library(call.Scope, nil, call.Func) == name {
 			visit(call.Scope, call.Call)
+			left--
 		}
 	}
 }

@@ -25,6 +25,7 @@ var ItemSyncPerMicroBatch = &lint.Rule{
 	Mentions: loop.Mentions,
 	Loop: func(pass *lint.Pass, root *loop.Loop) {
 		reported := map[source.Place]bool{}
+		read := map[hostRead]bool{}
 		report := func(l *loop.Loop, at source.Place, what string) {
 			if reported[at] {
 				return
@@ -49,10 +50,21 @@ var ItemSyncPerMicroBatch = &lint.Rule{
 				report(in, at, "."+attr.Attr+"()")
 			}
 			if event.Kind == loop.Backward && in.Micro == pyscan.Yes && in.Node != nil && len(event.Via) == 0 {
+				key := hostRead{in, pyscan.Path(event.Loss)}
+				if read[key] || len(read) >= event.Scope.Module.File.Affordable() {
+					continue
+				}
+				read[key] = true
 				hostReads(in, event, func(call *syntax.Call, what string) { report(in, event.Scope.Module.File.At(call.Span()), what) })
 			}
 		}
 	},
+}
+
+// hostRead is a loss that is looked for in a loop.
+type hostRead struct {
+	in   *loop.Loop
+	path string
 }
 
 // hostReads finds float(loss), print(loss), loss.cpu() and loss.numpy() that stand directly in the body of a loop.
