@@ -180,7 +180,7 @@ var ways = []hostile{
 	{"2 MB of loaders", python("l%d = DataLoader(ds, batch_size=8, shuffle=True)\n", 2_000_000), false},
 	{"2 MB of findings", python("x = 1  # trainvet: ignore[no-such-rule]\n", 2_000_000), false},
 	{"2 MB of remarks", python("# trainvet: ignore[memory]\n", 2_000_000), false},
-	{"2 MB in a loop", python("loss = model(b); loss.backward(); total%d += loss; opt.step()\n", 2_000_000), false},
+	{"2 MB of short loops", python("for b in loader: loss = model(b); loss.backward(); total%d += loss; opt.step()\n", 2_000_000), false},
 	{"65 MB", repeated(func(k kind) (string, string, string, int) { return "", k.line, "", 65 << 20 }), true},
 	{"FIFO", func(path string, _ kind) error { return syscall.Mkfifo(path, 0o666) }, false},
 	{"device", func(path string, _ kind) error {
