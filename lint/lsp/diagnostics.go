@@ -221,9 +221,24 @@ func resultID(list []protocol.Diagnostic) string {
 	return hex.EncodeToString(s[:12])
 }
 
+// turn waits until it is one's turn to check something, and gives the state as it is then: of the requests that wait meanwhile, most were
+// overtaken by edits, and those about the same state share their results. Done is called in the end.
+func (s *server) turn(ctx context.Context, turns chan struct{}) (st *session.State, done func(), err error) {
+	select {
+	case turns <- struct{}{}:
+		return s.session.State(), func() { <-turns }, nil
+	case <-ctx.Done():
+		return nil, nil, ctx.Err()
+	}
+}
+
 // Diagnostic answers a client that asks for the findings of a document.
 func (s *server) Diagnostic(ctx context.Context, params *protocol.DocumentDiagnosticParams) (protocol.DocumentDiagnosticReport, error) {
-	st := s.state(ctx)
+	st, done, err := s.turn(ctx, s.single)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	u := params.TextDocument.URI
 	absolute, known := session.PathOf(u)
 	doc := st.Document(u)
@@ -253,7 +268,11 @@ func (s *server) Diagnostic(ctx context.Context, params *protocol.DocumentDiagno
 
 // DiagnosticWorkspace answers a client that asks for the findings of all files.
 func (s *server) DiagnosticWorkspace(ctx context.Context, params *protocol.WorkspaceDiagnosticParams) (*protocol.WorkspaceDiagnosticReport, error) {
-	st := s.state(ctx)
+	st, done, err := s.turn(ctx, s.whole)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	previous := map[uri.URI]string{}
 	for _, p := range params.PreviousResultIds {
 		previous[p.URI] = p.Value

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -35,7 +36,8 @@ type Options struct {
 func Serve(ctx context.Context, in io.Reader, out, log io.Writer, options Options) int {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s := &server{options: options, session: session.New(options.Rules, options.Declare, options.Release), log: log, wake: make(chan struct{}, 1), done: make(chan struct{}), published: map[uri.URI]published{}}
+	s := &server{options: options, session: session.New(options.Rules, options.Declare, options.Release), log: log, wake: make(chan struct{}, 1), done: make(chan struct{}), published: map[uri.URI]published{},
+		single: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))), whole: make(chan struct{}, 1)}
 	writer := &lockedWriter{to: out}
 	sifted := newSift(in, writer, func(err error) {
 		if err != nil {
@@ -82,7 +84,9 @@ type server struct {
 	wake    chan struct{} // there is a newer state to check
 	done    chan struct{} // closed at the end
 	once    sync.Once
-	caps    capabilities // set by initialize, before anything else is handled
+	caps    capabilities  // set by initialize, before anything else is handled
+	single  chan struct{} // turns of checks of one document
+	whole   chan struct{} // turns of checks of everything
 
 	mu   sync.Mutex
 	life life
