@@ -3,7 +3,9 @@ package rules
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -74,9 +76,9 @@ func TestIdleTrees(t *testing.T) {
 		t.Fatalf("only %d cases were found", len(cases))
 	}
 	folder := t.TempDir()
-	kept := map[string]bool{}
+	kept, telling := map[string]bool{}, check.TellingWords(All())
 	keep := func(name string, text []byte) {
-		if check.Telling(All(), text) || !strings.HasSuffix(name, ".py") {
+		if telling(text) || !strings.HasSuffix(name, ".py") {
 			return
 		}
 		kept[name] = true
@@ -148,4 +150,88 @@ func list(report *check.Report) (lines []string) {
 		lines = append(lines, fmt.Sprintf("%s %d %s %s", f.At.Path, f.At.Span.Start, f.Rule.Name, f.Message))
 	}
 	return lines
+}
+
+// TestOneFile checks files of projects alone, as a commit hook does, and wants the findings that a check of the whole project has in them. The
+// projects are those that TRAINVET_PROJECTS lists, of which every tenth file is taken and all that have findings, and the sample project.
+func TestOneFile(t *testing.T) {
+	folders := append(filepath.SplitList(os.Getenv("TRAINVET_PROJECTS")), "../testdata/projects")
+	for _, folder := range folders {
+		folder, err := filepath.Abs(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(filepath.Base(folder), func(t *testing.T) {
+			t.Chdir(folder)
+			run := func(files ...string) map[string][]string {
+				snapshot := workspace.NewSnapshot(workspace.Disk{})
+				settings := &check.Resolver{Snapshot: snapshot, Dir: filepath.ToSlash(folder), Rules: All(), Flags: check.Flags{Isolated: true, Tests: true}}
+				walk := check.WalkAll(files, settings)
+				report, err := check.Run(context.Background(), snapshot, walk.Targets, check.Options{Rules: All(), Settings: settings, Walk: walk})
+				if err != nil {
+					t.Fatal(err)
+				}
+				found := map[string][]string{}
+				for _, target := range walk.Targets {
+					found[target.Path] = nil
+				}
+				for i, line := range list(report) {
+					if f := report.Findings[i]; f.Rule.Name != "syntax-error" { // it is told of any file that is named
+						found[f.At.Path] = append(found[f.At.Path], line)
+					}
+				}
+				return found
+			}
+			whole := run(".")
+			alone, findings := 0, 0
+			for i, name := range slices.Sorted(maps.Keys(whole)) {
+				if len(whole[name]) == 0 && i%10 != 0 {
+					continue
+				}
+				alone++
+				findings += len(whole[name])
+				if got := run(name)[name]; !slices.Equal(got, whole[name]) {
+					t.Errorf("%s alone:\n%s\nin its project:\n%s", name, strings.Join(got, "\n"), strings.Join(whole[name], "\n"))
+				}
+			}
+			if alone == 0 || findings == 0 && filepath.Base(folder) == "projects" {
+				t.Errorf("%d files were checked, with %d findings", alone, findings)
+			}
+			t.Logf("%d files alone, %d findings", alone, findings)
+		})
+	}
+}
+
+// TestStandardLibraryTrainsNothing holds that no file of Python's standard library has a telling word: a new rule whose words are everyday ones
+// would make every tree be parsed. Such words belong into the list of lint/check/training.go.
+func TestStandardLibraryTrainsNothing(t *testing.T) {
+	output, err := exec.Command("python3", "-c", "import sysconfig; print(sysconfig.get_paths()['stdlib'])").Output()
+	if err != nil {
+		t.Skip("NOT TESTED: python3 is not installed, so there is no standard library to read: ", err)
+	}
+	telling := check.TellingWords(All())
+	files := 0
+	err = filepath.WalkDir(strings.TrimSpace(string(output)), func(name string, entry os.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && (entry.Name() == "site-packages" || entry.Name() == "dist-packages" || entry.Name() == "__pycache__"):
+			return filepath.SkipDir
+		case !entry.Type().IsRegular() || !strings.HasSuffix(name, ".py"):
+			return nil
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		files++
+		if telling(text) {
+			t.Errorf("%s holds a telling word", name)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d files", files)
 }

@@ -207,6 +207,14 @@ func (p *program) median(of func(figure) float64) float64 {
 	return median(values)
 }
 
+// seconds shows a time with as many digits as it deserves.
+func seconds(s float64) string {
+	if s < 1 {
+		return fmt.Sprintf("%.3f", s)
+	}
+	return fmt.Sprintf("%.1f", s)
+}
+
 func wall(f figure) float64 { return f.wall }
 func cpu(f figure) float64  { return f.cpu }
 func peak(f figure) float64 { return f.peak }
@@ -272,7 +280,7 @@ func tree(out io.Writer, folder, temp string) {
 			continue
 		}
 		w := p.median(wall)
-		fmt.Fprintf(out, "| %s | %.2f | %.2f | %.0f | %.0f | %.1f | %s | %s |\n", name, w, p.median(cpu), p.median(peak), float64(files)/w, float64(bytes)/1e6/w,
+		fmt.Fprintf(out, "| %s | %s | %s | %.0f | %.0f | %.1f | %s | %s |\n", name, seconds(w), seconds(p.median(cpu)), p.median(peak), float64(files)/w, float64(bytes)/1e6/w,
 			ratio(p, read, cpu), ratio(p, ruff, cpu))
 	}
 	fmt.Fprintf(out, "\nWall time of `trainvet check` by that of walking and reading: %s", ratio(check, read, wall))
@@ -316,7 +324,7 @@ func grow(out io.Writer, folder, temp string) {
 	measure(programs, copies, min(3, *rounds))
 	fmt.Fprintf(out, "\n| copies of %s | wall s | CPU s | CPU s a copy | peak MiB |\n|--:|--:|--:|--:|--:|\n", filepath.Base(folder))
 	for i, p := range programs {
-		fmt.Fprintf(out, "| %s | %.2f | %.2f | %.2f | %.0f |\n", p.name, p.median(wall), p.median(cpu), p.median(cpu)/float64(counts[i]), p.median(peak))
+		fmt.Fprintf(out, "| %s | %s | %s | %s | %.0f |\n", p.name, seconds(p.median(wall)), seconds(p.median(cpu)), seconds(p.median(cpu)/float64(counts[i])), p.median(peak))
 	}
 }
 
@@ -416,7 +424,8 @@ func runStage(name string) {
 	snapshot := workspace.NewSnapshot(workspace.Disk{})
 	all := rules.All()
 	settings := &check.Resolver{Snapshot: snapshot, Dir: filepath.ToSlash(dir), Rules: all, Flags: check.Flags{Isolated: true}}
-	targets, _ := check.Discover([]string{"."}, settings)
+	found := check.WalkAll([]string{"."}, settings)
+	targets := found.Targets
 	names := make([]string, len(targets))
 	for i, target := range targets {
 		names[i] = target.Path
@@ -449,7 +458,7 @@ func runStage(name string) {
 				Module: func(*lint.Pass, *pyscan.Module) {}}
 		}
 		settings.Rules = all
-		if _, err := check.Run(context.Background(), snapshot, targets, check.Options{Rules: all, Settings: settings}); err != nil {
+		if _, err := check.Run(context.Background(), snapshot, targets, check.Options{Rules: all, Settings: settings, Walk: found}); err != nil {
 			log.Fatal(err)
 		}
 	default:
@@ -479,7 +488,7 @@ func describe() string {
 			parts = append(parts, line)
 		}
 	}
-	return "Measured by `go run ./cmd/gen/bench.go` on: " + strings.Join(parts, "; ") + ".\n"
+	return "Measured with `go run ./cmd/gen/bench.go` on: " + strings.Join(parts, "; ") + ".\n"
 }
 
 var measured = regexp.MustCompile(`(?s)(<!-- measured by cmd/gen/bench.go -->\n).*?(<!-- end -->)`)

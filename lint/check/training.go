@@ -21,7 +21,7 @@ import (
 // a backward pass, and thereby a telling word in some file of the tree. Words below minTelling bytes count as such.
 var everyday = []string{
 	"accelerate", "Accelerate", "all_reduce", "backward", "batch", "checkpoint", "_component_", "empty_cache", "export", "half()", "nnodes", "offload", "on_after", "on_before",
-	"on_step", "optimizer", "parameters()", "prepare(", "process", "profile", "sched", "schedule", "timeout", "trainer", "valid", "warmup", ".item(", ".step(",
+	"on_step", "optimizer", "output_dir", "parameters()", "prepare(", "process", "profile", "sched", "schedule", "timeout", "trainer", "valid", "warmup", ".item(", ".step(",
 }
 
 // telling are words besides those of the rules: what libraries are called, as they stand in imports, commands and settings.
@@ -54,8 +54,10 @@ func tellingWords(rules []*lint.Rule) []string {
 	return slices.Compact(words)
 }
 
-// Telling reports whether a text holds a word by which a file of its tree may have findings. It is for tests, which make trees without any.
-func Telling(rules []*lint.Rule, text []byte) bool { return newSieve(tellingWords(rules)).holds(text) }
+// TellingWords gives what reports whether a text holds a word by which a file of its tree may have findings. It is for tests.
+func TellingWords(rules []*lint.Rule) func(text []byte) bool {
+	return newSieve(tellingWords(rules)).holds
+}
 
 // sieve finds out whether a text holds one of some words of at least minTelling bytes. It looks at every third place of the text: wherever a word
 // stands, one of three neighbouring trigrams of it begins at such a place. Those are taken of each word that text has seldom.
