@@ -156,13 +156,11 @@ func (r *Resolver) of(file string) *Settings {
 type checker struct {
 	snapshot *workspace.Snapshot
 	options  Options
-	words    *mentions
-	needs    [][]int // as those of ruleWords
+	words    ruleWords
 }
 
 func newChecker(snapshot *workspace.Snapshot, options Options) *checker {
-	words := options.Cache.wordsOf(options.Rules)
-	return &checker{snapshot: snapshot, options: options, words: words.find, needs: words.needs}
+	return &checker{snapshot: snapshot, options: options, words: options.Cache.wordsOf(options.Rules)}
 }
 
 // ruleWords are the words that rules look for.
@@ -170,6 +168,8 @@ type ruleWords struct {
 	rules []*lint.Rule
 	find  *mentions
 	needs [][]int // of each rule, the words of which one must be there; nil: none
+
+	number map[string]int // of each word; nil where they are not searched for
 }
 
 func newRuleWords(rules []*lint.Rule) ruleWords {
@@ -185,7 +185,9 @@ func newRuleWords(rules []*lint.Rule) ruleWords {
 			made.needs[i] = append(made.needs[i], number[word])
 		}
 	}
-	made.find = newMentions(words)
+	if made.find = newMentions(words); made.find.next != nil {
+		made.number = number
+	}
 	return made
 }
 

@@ -57,7 +57,7 @@ func (c *checker) subject(ctx context.Context, view *workspace.View, target Targ
 func (c *checker) look(view *workspace.View, file *source.File, target Target, settings *Settings, r *result) {
 	named := target.Named
 	run, relevant := c.chosen(file, target, settings)
-	if len(run) == 0 && !bytes.Contains(file.Text, []byte(Word)) {
+	if len(run) == 0 && !file.Has(Word) {
 		return
 	}
 	subject := subject{view: view, file: file}
@@ -122,14 +122,17 @@ func (c *checker) keep(findings []Finding) {
 // chosen gives the rules that are on and have one of their words in the file. Relevant says of every rule that is on whether it
 // has a word, also where the prefilter is off.
 func (c *checker) chosen(file *source.File, target Target, settings *Settings) (run []*lint.Rule, relevant map[*lint.Rule]bool) {
-	found := c.words.in(file.Text)
+	found := c.words.find.in(file.Text)
+	if c.words.number != nil {
+		file.Know(c.words.number, found)
+	}
 	relevant = map[*lint.Rule]bool{}
 	for i, rule := range c.options.Rules {
 		if !settings.selected[rule] || target.Test && !settings.Tests && !ofEngine(rule) {
 			continue
 		}
-		has := c.needs[i] == nil
-		for _, word := range c.needs[i] {
+		has := c.words.needs[i] == nil
+		for _, word := range c.words.needs[i] {
 			has = has || found[word]
 		}
 		has = has || file.Fault != "" && rule.Name == syntaxError // its words were not read

@@ -48,7 +48,7 @@ var (
 
 // directives reads the suppression comments of a file.
 func directives(file *source.File, doc source.Doc) []directive {
-	if !bytes.Contains(file.Text, []byte(Word)) {
+	if !file.Has(Word) {
 		return nil
 	}
 	var all []directive

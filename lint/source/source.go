@@ -100,7 +100,9 @@ type File struct {
 	whole     *File // of a notebook, the JSON around the cells
 
 	asked   sync.Mutex
-	answers []answer // of Has
+	number  map[string]int // words that were looked for at once, and whether each is there
+	found   []bool
+	answers []answer // of Has, for other words
 }
 
 // Doc is what suppression comments need to know of a parsed file.
@@ -242,6 +244,9 @@ func (f *File) RawSpan(s Span) Span {
 func (f *File) Has(word string) bool {
 	f.asked.Lock()
 	defer f.asked.Unlock()
+	if i, known := f.number[word]; known {
+		return f.found[i]
+	}
 	for _, known := range f.answers {
 		if known.word == word {
 			return known.has
@@ -250,6 +255,13 @@ func (f *File) Has(word string) bool {
 	has := bytes.Contains(f.Text, []byte(word))
 	f.answers = append(f.answers, answer{word, has})
 	return has
+}
+
+// Know tells the file which of many words it holds, by their numbers, so that Has need not look for them. Neither is changed from then on.
+func (f *File) Know(number map[string]int, found []bool) {
+	f.asked.Lock()
+	defer f.asked.Unlock()
+	f.number, f.found = number, found
 }
 
 // answer is one of Has, kept because the same few words are asked for again and again.

@@ -400,6 +400,17 @@ func (v *View) Near(m *pyscan.Module, words *pyscan.Words, e syntax.Expr) bool {
 	return v.near(m, words, e, maxAliases)
 }
 
+// CallsNear are the calls of a module whose callee may be one of the words, perhaps by another name, in the order of the text.
+func (v *View) CallsNear(m *pyscan.Module, words *pyscan.Words) []pyscan.Call {
+	var list []pyscan.Call
+	for _, call := range m.Calls {
+		if v.Near(m, words, call.Func) {
+			list = append(list, call)
+		}
+	}
+	return list
+}
+
 // near reports whether what an expression names may be one of the words by another name, or a function that uses one, so many
 // steps away.
 func (v *View) near(m *pyscan.Module, words *pyscan.Words, e syntax.Expr, steps int) bool {

@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 
@@ -61,7 +60,7 @@ func (v *View) pythonDocuments(name string) [][]*Part {
 	if part := v.assignments(m); part != nil {
 		return [][]*Part{{part}}
 	}
-	if !slices.ContainsFunc(argumentNames, func(class string) bool { return bytes.Contains(m.File.Text, []byte(class)) }) {
+	if !slices.ContainsFunc(argumentNames, m.File.Has) {
 		return nil
 	}
 	var documents [][]*Part
@@ -171,7 +170,7 @@ func (v *View) argumentNode(scope *pyscan.Scope, m *pyscan.Module, e syntax.Expr
 // its program executes. What it takes over from another file (`with read_base(): from .base import *`) is open.
 func (v *View) assignments(m *pyscan.Module) *Part {
 	text := m.File.Text
-	if !bytes.Contains(text, []byte("block_size")) && !bytes.Contains(text, []byte("n_layer")) && !bytes.Contains(text, []byte("accumulative_counts")) {
+	if !m.File.Has("block_size") && !m.File.Has("n_layer") && !m.File.Has("accumulative_counts") {
 		return nil
 	}
 	root := &configs.Node{Kind: configs.Mapping, At: m.File.At(source.Span{End: uint32(len(text))})}

@@ -1,7 +1,7 @@
 package loop
 
 import (
-	"bytes"
+	"slices"
 
 	"github.com/trainvet/trainvet/lint/source"
 	"github.com/trainvet/trainvet/pyscan"
@@ -34,14 +34,7 @@ type builder struct {
 var Mentions = []string{"backward", "zero_grad", ".step(", "empty_cache", "release_memory", "clear_device_cache", "no_sync", "gradient_sync", "grad_sync", "training_step", "train_step",
 	"compute_loss", "on_step", "on_substep", "on_train_batch", "on_before", "on_after", "set_epoch", ".item(", "all_reduce"}
 
-func mentionsAny(text []byte) bool {
-	for _, word := range Mentions {
-		if bytes.Contains(text, []byte(word)) {
-			return true
-		}
-	}
-	return false
-}
+func mentionsAny(file *source.File) bool { return slices.ContainsFunc(Mentions, file.Has) }
 
 // Find gives the outermost loops of a module that matter to training, in order: each loop of the program in which gradients are
 // computed, and the functions that a framework runs once a micro-batch.
@@ -65,7 +58,7 @@ func In(scope *pyscan.Scope, link Linker) []*Loop {
 
 func find(m *pyscan.Module, link Linker, all bool) []*Loop {
 	var loops []*Loop
-	if !mentionsAny(m.File.Text) {
+	if !mentionsAny(m.File) {
 		return nil
 	}
 	trains := &reacher{link: link, words: differentiating, known: map[*pyscan.Scope]reached{}}

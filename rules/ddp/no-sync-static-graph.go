@@ -96,9 +96,14 @@ func sparesFirst(event *loop.Event) bool {
 	return false
 }
 
+var (
+	accelerators = &pyscan.Words{Names: map[string]bool{"Accelerator": true}}
+	trainers     = &pyscan.Words{Names: map[string]bool{"Trainer": true}}
+)
+
 // checkAccelerated is DistributedDataParallelKwargs(static_graph=True) given to an Accelerator that accumulates.
 func checkAccelerated(pass *lint.Pass, at source.Place, module *pyscan.Module, kwargs *syntax.Call) {
-	for _, site := range module.Calls {
+	for _, site := range pass.CallsNear(module, accelerators) {
 		call, scope := site.Call, site.Scope
 		if pass.Library(scope, nil, call.Func) != "accelerate.Accelerator" {
 			continue
@@ -124,7 +129,7 @@ func checkAccelerated(pass *lint.Pass, at source.Place, module *pyscan.Module, k
 
 // checkLightning is DDPStrategy(static_graph=True) of a Trainer that accumulates.
 func checkLightning(pass *lint.Pass, at source.Place, module *pyscan.Module, strategy *syntax.Call) {
-	for _, site := range module.Calls {
+	for _, site := range pass.CallsNear(module, trainers) {
 		call, scope := site.Call, site.Scope
 		if pass.Library(scope, nil, call.Func) != "pytorch_lightning.Trainer" {
 			continue

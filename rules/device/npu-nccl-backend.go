@@ -13,6 +13,9 @@ import (
 //go:embed npu-nccl-backend.md
 var npuNcclBackendDoc string
 
+// groupMakers are the last names of what makes the default process group.
+var groupMakers = &pyscan.Words{Names: map[string]bool{"init_process_group": true, "init_distributed": true}}
+
 // NpuNcclBackend finds process groups of NPUs that are to talk over NCCL.
 var NpuNcclBackend = &lint.Rule{
 	Name:     "npu-nccl-backend",
@@ -23,7 +26,7 @@ var NpuNcclBackend = &lint.Rule{
 	Fix:      lint.SometimesFix,
 	Mentions: []string{"init_process_group", "init_distributed"},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
-		for _, site := range module.Calls {
+		for _, site := range pass.CallsNear(module, groupMakers) {
 			call, scope := site.Call, site.Scope
 			keyword := ""
 			switch pass.Library(scope, nil, call.Func) {

@@ -19,6 +19,10 @@ const (
 	rareShort = 300
 )
 
+// groupMakers are the last names of what makes process groups.
+var groupMakers = &pyscan.Words{Names: map[string]bool{"init_process_group": true, "init_distributed": true, "InitProcessGroupKwargs": true, "DDPStrategy": true,
+	"FSDPStrategy": true, "TrainingArguments": true, "Seq2SeqTrainingArguments": true}}
+
 // ProcessGroupTimeoutShort finds process groups that give up before slow but healthy steps end.
 var ProcessGroupTimeoutShort = &lint.Rule{
 	Name:     "process-group-timeout-short",
@@ -28,7 +32,7 @@ var ProcessGroupTimeoutShort = &lint.Rule{
 	Severity: lint.Warning,
 	Mentions: []string{"timeout"},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
-		for _, site := range module.Calls {
+		for _, site := range pass.CallsNear(module, groupMakers) {
 			call, scope := site.Call, site.Scope
 			keyword, position := "timeout", -1
 			switch pass.Library(scope, nil, call.Func) {

@@ -22,7 +22,7 @@ var FsdpClipGradNorm = &lint.Rule{
 	Fix:      lint.SometimesFix,
 	Mentions: []string{"clip_grad_norm"},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
-		for _, site := range module.Calls {
+		for _, site := range pass.CallsNear(module, clipNames) {
 			call, scope := site.Call, site.Scope
 			switch pass.Library(scope, nil, call.Func) {
 			case "torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_norm":
@@ -31,6 +31,8 @@ var FsdpClipGradNorm = &lint.Rule{
 		}
 	},
 }
+
+var clipNames = &pyscan.Words{Names: map[string]bool{"clip_grad_norm_": true, "clip_grad_norm": true}}
 
 func checkClip(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, call *syntax.Call) {
 	parameters := workspace.Argument(call, "parameters", 0)

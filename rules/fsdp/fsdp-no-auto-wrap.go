@@ -26,7 +26,7 @@ var FsdpNoAutoWrap = &lint.Rule{
 	Mentions: []string{"FullyShardedDataParallel", "FSDP(", "fsdp_auto_wrap_policy", "FSDP"},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
 		var found []*syntax.Call
-		for _, site := range module.Calls {
+		for _, site := range pass.CallsNear(module, wrapNames) {
 			call, scope := site.Call, site.Scope
 			switch name := pass.Library(scope, nil, call.Func); {
 			case name == fsdp1:

@@ -26,7 +26,7 @@ var FsdpOffloadAccumulation = &lint.Rule{
 	Severity: lint.Error,
 	Mentions: []string{"cpu_offload", "fsdp_offload_params"},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
-		for _, site := range module.Calls {
+		for _, site := range pass.CallsNear(module, wrapNames) {
 			call, scope := site.Call, site.Scope
 			if pass.Library(scope, nil, call.Func) != fsdp1 {
 				continue

@@ -21,7 +21,7 @@ var FsdpTiedWrapSplit = &lint.Rule{
 	Severity: lint.Error,
 	Mentions: []string{"auto_wrap_policy", "ModuleWrapPolicy"},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
-		for _, site := range module.Calls {
+		for _, site := range pass.CallsNear(module, wrapNames) {
 			call, scope := site.Call, site.Scope
 			if pass.Library(scope, nil, call.Func) != fsdp1 || len(call.Args) == 0 {
 				continue

@@ -12,6 +12,9 @@ import (
 	"github.com/trainvet/trainvet/pyscan/syntax"
 )
 
+// wrapNames are the last names of what wraps a model in FSDP1, and of what wraps its layers.
+var wrapNames = &pyscan.Words{Names: map[string]bool{"FullyShardedDataParallel": true, "wrap": true, "enable_wrap": true, "partial": true}}
+
 const fsdp1 = "torch.distributed.fsdp.FullyShardedDataParallel"
 
 // Positions of FSDP1's parameters.

@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"bytes"
 	"strings"
 
 	"github.com/trainvet/trainvet/lint"
@@ -267,12 +266,7 @@ func constructors(pass *lint.Pass, m *pyscan.Module, visit func(*pyscan.Scope, *
 
 // aliases reports whether a file gives schedules other names: from transformers import get_scheduler as make.
 func aliases(m *pyscan.Module) bool {
-	for _, word := range []string{"_schedule_with_warmup as ", "LR as ", "get_scheduler as "} {
-		if bytes.Contains(m.File.Text, []byte(word)) {
-			return true
-		}
-	}
-	return false
+	return m.File.Has("_schedule_with_warmup as ") || m.File.Has("LR as ") || m.File.Has("get_scheduler as ")
 }
 
 // unitOf is the unit of a step count in a loop. Where the loop around a window goes through the loader, a batch of the loader

@@ -208,18 +208,19 @@ func boundedByCount(l *loop.Loop) bool {
 // warmupInModule looks at what says the unit without a loop: schedules that Accelerate prepares, frameworks' own arguments,
 // and schedules whose parts are counted differently.
 func warmupInModule(pass *lint.Pass, m *pyscan.Module) {
-	for node := range m.Tree.All() {
-		switch node := node.(type) {
-		case *syntax.Call:
-			scope := pyscan.ScopeAt(m, node)
-			switch name := pyscan.LastPart(pyscan.Path(node.Func)); {
-			case name == "prepare":
-				preparedSchedule(pass, scope, node)
-			case strings.HasSuffix(name, "Arguments"), strings.HasSuffix(name, "Config"):
-				dividedArgument(pass, scope, node)
+	for _, site := range m.Calls {
+		switch name := pyscan.LastPart(pyscan.Path(site.Func)); {
+		case name == "prepare":
+			preparedSchedule(pass, site.Scope, site.Call)
+		case strings.HasSuffix(name, "Arguments"), strings.HasSuffix(name, "Config"):
+			dividedArgument(pass, site.Scope, site.Call)
+		}
+	}
+	if m.File.Has("warmup_num_steps") {
+		for node := range m.Tree.All() {
+			if dict, ok := node.(*syntax.Dict); ok {
+				dividedKey(pass, pyscan.ScopeAt(m, dict), dict)
 			}
-		case *syntax.Dict:
-			dividedKey(pass, pyscan.ScopeAt(m, node), node)
 		}
 	}
 	mixedUnits(pass, m)

@@ -24,14 +24,6 @@ var Zero3InitAfterModel = &lint.Rule{
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
 		var loads []*syntax.Call
 		tells := map[*pyscan.Scope][]told{}
-		dropped := map[*syntax.Call]bool{}
-		for node := range module.Tree.All() {
-			if stmt, ok := node.(*syntax.ExprStmt); ok {
-				if call, ok := stmt.Value.(*syntax.Call); ok {
-					dropped[call] = true
-				}
-			}
-		}
 		for _, site := range module.Calls {
 			call, scope := site.Call, site.Scope
 			if last := pyscan.LastName(call.Func); !pass.Near(module, loaders, call.Func) && !strings.HasSuffix(last, "TrainingArguments") && !strings.HasSuffix(last, "Config") {
@@ -43,6 +35,10 @@ var Zero3InitAfterModel = &lint.Rule{
 				tells[scope] = append(tells[scope], told{call, name, config})
 			}
 		}
+		dropped := map[*syntax.Call]bool{}
+		if len(loads) > 0 && len(tells) > 0 {
+			dropped = untaken(module)
+		}
 		for _, load := range loads {
 			if loadedInTime(module, load, loads, tells[pyscan.ScopeAt(module, load)]) {
 				continue // another model is the one to shard
@@ -50,6 +46,19 @@ var Zero3InitAfterModel = &lint.Rule{
 			checkLoad(pass, module, load, tells[pyscan.ScopeAt(module, load)], dropped)
 		}
 	},
+}
+
+// untaken are the calls of a module whose result nobody takes.
+func untaken(module *pyscan.Module) map[*syntax.Call]bool {
+	found := map[*syntax.Call]bool{}
+	for node := range module.Tree.All() {
+		if stmt, ok := node.(*syntax.ExprStmt); ok {
+			if call, ok := stmt.Value.(*syntax.Call); ok {
+				found[call] = true
+			}
+		}
+	}
+	return found
 }
 
 // loaders are the names of what loads a model, and of what tells Transformers about ZeRO-3.
