@@ -79,7 +79,23 @@ func (v *View) holdsPackage(folder, top string) bool {
 }
 
 // isRoot reports whether a folder is the top of a checkout: imports are not looked for above it.
-func (v *View) isRoot(folder string) bool { return v.Is(path.Join(folder, ".git")) != Absent }
+func (v *View) isRoot(folder string) bool {
+	if v.Is(path.Join(folder, ".git")) != Absent {
+		return true
+	}
+	if folder != "." {
+		return false
+	}
+	for _, name := range topFiles { // a release as it was unpacked
+		if v.Is(name) == RegularFile {
+			return true
+		}
+	}
+	return false
+}
+
+// topFiles stand at the top of a project.
+var topFiles = []string{"pyproject.toml", "setup.py", "setup.cfg"}
 
 func (v *View) moduleAt(base string) string {
 	for _, suffix := range moduleFiles {
