@@ -3,6 +3,7 @@ package memory
 import (
 	_ "embed"
 	"strings"
+	"sync"
 
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/source"
@@ -70,13 +71,14 @@ var LossGraphAccumulated = &lint.Rule{
 // cheap question before the loops are modelled.
 func keepsOutputs(pass *lint.Pass, scope *pyscan.Scope) bool {
 	found := false
+	mode := sync.OnceValue(func() *syntax.Call { return evalCall(scope) }) // it looks at the whole function
 	for _, stmt := range scope.Body() {
 		syntax.Inspect(stmt, func(n syntax.Node) bool {
 			switch n := n.(type) {
 			case *syntax.FunctionDef, *syntax.ClassDef, *syntax.Lambda:
 				return false
 			case *syntax.For, *syntax.While:
-				found = found || keepsResult(pass, scope, n)
+				found = found || keepsResult(pass, scope, n, mode)
 				return false // what an inner loop keeps, the outer one does
 			}
 			return !found
@@ -85,10 +87,9 @@ func keepsOutputs(pass *lint.Pass, scope *pyscan.Scope) bool {
 	return found
 }
 
-// runsModel reports whether a model is called in an expression, or what is put into evaluation mode.
-func runsModel(pass *lint.Pass, scope *pyscan.Scope, e syntax.Expr) bool {
+// runsModel reports whether a model is called in an expression, or what the call of mode puts into evaluation mode.
+func runsModel(pass *lint.Pass, scope *pyscan.Scope, e syntax.Expr, mode *syntax.Call) bool {
 	found := false
-	mode := evalCall(scope)
 	syntax.Inspect(e, func(n syntax.Node) bool {
 		if call, ok := n.(*syntax.Call); ok && !found {
 			found = mode != nil && pyscan.Path(mode.Func.(*syntax.Attribute).Value) == pyscan.Path(call.Func) || isModule(pass, pass.Expand(pass.Eval(scope, nil, call.Func)))
@@ -98,7 +99,7 @@ func runsModel(pass *lint.Pass, scope *pyscan.Scope, e syntax.Expr) bool {
 	return found
 }
 
-func keepsResult(pass *lint.Pass, scope *pyscan.Scope, l syntax.Node) bool {
+func keepsResult(pass *lint.Pass, scope *pyscan.Scope, l syntax.Node, mode func() *syntax.Call) bool {
 	found := false
 	adding := additions(l)
 	if len(adding) == 0 {
@@ -110,7 +111,7 @@ func keepsResult(pass *lint.Pass, scope *pyscan.Scope, l syntax.Node) bool {
 			return false
 		case *syntax.Assign:
 			if path := pyscan.Path(s.Targets[0]); path != "" && len(s.Targets) == 1 && !found && len(keeping(adding, path)) > 0 {
-				found = runsModel(pass, scope, s.Value)
+				found = runsModel(pass, scope, s.Value, mode())
 			}
 		}
 		return !found
