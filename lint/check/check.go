@@ -80,10 +80,13 @@ func Run(ctx context.Context, snapshot *workspace.Snapshot, targets []Target, op
 	next := make(chan int)
 	for range max(1, min(len(targets), options.jobs())) {
 		workers.Go(func() {
+			var view *workspace.View
+			if c.options.Cache == nil {
+				view = c.snapshot.View(ctx).Forgetful()
+			}
 			for first := range next {
-				var view *workspace.View
-				if c.options.Cache == nil {
-					view = c.snapshot.View(ctx).Forgetful()
+				if view != nil {
+					view.Reset()
 				}
 				for i := first; i < min(first+together, len(targets)); i++ {
 					if idle != nil && idle[i] {

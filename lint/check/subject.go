@@ -126,7 +126,7 @@ func (c *checker) chosen(file *source.File, target Target, settings *Settings) (
 	if c.words.number != nil {
 		file.Know(c.words.number, found)
 	}
-	relevant = map[*lint.Rule]bool{}
+	relevant = make(map[*lint.Rule]bool, len(c.options.Rules))
 	for i, rule := range c.options.Rules {
 		if !settings.selected[rule] || target.Test && !settings.Tests && !ofEngine(rule) {
 			continue

@@ -89,6 +89,21 @@ func newEvaluator() evaluator {
 		checkpoints: map[*pyscan.Module][]*Checkpoint{}, loops: map[*pyscan.Module][]*loop.Loop{}, located: map[importKey]string{}, holds: map[importKey]bool{}, foreign: map[*pyscan.Import]bool{}, tops: map[string]string{}, projects: map[string]string{}}
 }
 
+// reset forgets everything, and keeps the memory of the large maps.
+func (ev *evaluator) reset() {
+	next := newEvaluator()
+	next.memo, next.frames, next.busy, next.pending, next.instances, next.named = ev.memo, ev.frames, ev.busy, ev.pending, ev.instances, ev.named
+	clear(next.memo)
+	clear(next.frames)
+	clear(next.busy)
+	clear(next.instances)
+	clear(next.named)
+	for i := range next.pending {
+		next.pending[i] = next.pending[i][:0]
+	}
+	*ev = next
+}
+
 // Eval is what an expression of a scope may evaluate to, in a given call of its function (frame) or, with a nil frame, in
 // any. It never gives nil.
 func (v *View) Eval(scope *pyscan.Scope, frame *pyscan.Frame, e syntax.Expr) pyscan.Value {

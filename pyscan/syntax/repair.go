@@ -57,6 +57,8 @@ func (a *attempt) parse() {
 	p.presize(a.size)
 	p.kind = p.toks[0].kind
 	a.body, a.comments, a.faults = p.module(), lx.comms, lx.faults
+	release(p.toks)
+	p.toks = nil
 	if len(p.errors)+len(p.lexErrors) > 0 {
 		a.errors = append(p.lexErrors, p.errors...)
 		slices.SortStableFunc(a.errors, func(a, b SyntaxError) int { return int(a.At.Start) - int(b.At.Start) })
