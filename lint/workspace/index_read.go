@@ -63,7 +63,7 @@ func (t *nameTable) number(name []byte, hash uint32) int32 {
 
 func (t *nameTable) grow() {
 	old := t.slots
-	t.slots = make([]slot, max(1024, 2*len(old)))
+	t.slots = make([]slot, max(128, 2*len(old)))
 	for _, s := range old {
 		if s.number != 0 {
 			i := int(s.hash) & (len(t.slots) - 1)

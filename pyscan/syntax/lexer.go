@@ -73,7 +73,7 @@ type lexer struct {
 var tokens sync.Pool
 
 // maxHeld bounds the tokens of a slice that is kept for the next file.
-const maxHeld = 1 << 18
+const maxHeld = 1 << 16
 
 func release(toks []token) {
 	if cap(toks) <= maxHeld {
