@@ -164,6 +164,7 @@ type Resolver struct {
 	Lenient bool
 	Last    *Resolver
 
+	lastMu  sync.Mutex // of Last, once the resolver is in use
 	mu      sync.Mutex
 	folders map[string]*Settings
 	files   map[string]*Settings
@@ -194,15 +195,25 @@ func (r *Resolver) Uses(name string) bool {
 	return read || IsSettingsFile(name)
 }
 
+// Detach lets go of Last: one is enough, and what was taken over from it is held.
+func (r *Resolver) Detach() {
+	r.lastMu.Lock()
+	defer r.lastMu.Unlock()
+	r.Last = nil
+}
+
 // instead is what holds in place of a settings file with faults, where that is asked for.
 func (r *Resolver) instead(name string, faulty *Settings) *Settings {
 	if !r.Lenient {
 		return faulty
 	}
-	if r.Last != nil {
-		r.Last.mu.Lock()
-		last := r.Last.files[name]
-		r.Last.mu.Unlock()
+	r.lastMu.Lock()
+	before := r.Last
+	r.lastMu.Unlock()
+	if before != nil {
+		before.mu.Lock()
+		last := before.files[name]
+		before.mu.Unlock()
 		if last != nil {
 			return last
 		}

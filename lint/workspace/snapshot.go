@@ -241,7 +241,8 @@ func (st *store) without(names []string) *store {
 	}
 	for file, entry := range st.parsed {
 		if !gone[file.Path] {
-			next.parsed[file] = entry
+			copied := *entry // each store counts its own uses
+			next.parsed[file] = &copied
 			next.bytes += len(file.Text)
 		}
 	}
@@ -272,8 +273,10 @@ func (st *store) file(files FS, name string) (*source.File, error) {
 		entry = &fileEntry{}
 		st.files[name] = entry
 	}
-	st.texts.uses++
-	entry.used = st.texts.uses
+	if st.texts.max > 0 { // otherwise it is of no use, and other stores may share the entry
+		st.texts.uses++
+		entry.used = st.texts.uses
+	}
 	st.mu.Unlock()
 	entry.once.Do(func() {
 		raw, err := files.ReadFile(name)

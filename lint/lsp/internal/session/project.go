@@ -46,7 +46,7 @@ func (p *Project) resolver(last *check.Resolver) *check.Resolver {
 	r := &check.Resolver{Snapshot: files, Dir: p.Root, Rules: p.rules.all, Declare: p.rules.declare, Release: p.rules.release, Elsewhere: true, Lenient: true, Last: last}
 	r.For(p.Root)
 	if last != nil {
-		last.Last = nil // one is enough; what it took over it has
+		last.Detach()
 	}
 	return r
 }
