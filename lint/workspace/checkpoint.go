@@ -91,11 +91,9 @@ func (v *View) Checkpoints(m *pyscan.Module) []*Checkpoint {
 	}
 	var list []*Checkpoint
 	if mayCheckpoint(m) {
-		for _, call := range m.Calls {
-			if v.Near(m, checkpointWords, call.Func) {
-				if c := v.CheckpointOf(call.Scope, nil, call.Call); c != nil {
-					list = append(list, c)
-				}
+		for _, call := range v.CallsNear(m, checkpointWords) {
+			if c := v.CheckpointOf(call.Scope, nil, call.Call); c != nil {
+				list = append(list, c)
 			}
 		}
 		m.Scopes(func(inner *pyscan.Scope) {

@@ -118,18 +118,23 @@ func (v *View) ImportedOnlyBy(name string, may func(text []byte) bool, wanted fu
 	return found
 }
 
-// mayImport lists the files that import something of the name of a file.
-func (v *View) mayImport(name string) []string {
+// moduleOf is the last name of a file as a module: that of its folder for a package.
+func moduleOf(name string) string {
 	stem := strings.TrimSuffix(path.Base(name), ".py")
 	if stem == "__init__" {
-		stem = path.Base(path.Dir(name))
+		return path.Base(path.Dir(name))
 	}
-	return slices.DeleteFunc(v.around(name, importKeyword+stem), func(other string) bool { return other == name })
+	return stem
+}
+
+// mayImport lists the files that import something of the name of a file.
+func (v *View) mayImport(name string) []string {
+	return slices.DeleteFunc(v.around(name, importKeyword+moduleOf(name)), func(other string) bool { return other == name })
 }
 
 // imports reports whether a file imports another itself.
 func (v *View) imports(file, other string) bool {
-	stem := path.Base(strings.TrimSuffix(strings.TrimSuffix(other, ".py"), "/__init__"))
+	stem := moduleOf(other)
 	return slices.ContainsFunc(v.importsOf(file), func(i imported) bool {
 		return (i.member == stem || i.member == "" || i.module == "" || strings.HasSuffix(i.module, stem)) && slices.Contains(v.importedFiles(file, i), other)
 	})

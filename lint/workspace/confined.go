@@ -150,12 +150,8 @@ func (c *Confined) Kind(name string) EntryKind {
 		return Special
 	case err != nil:
 		return Absent
-	case info.IsDir():
-		return Folder
-	case info.Mode().IsRegular():
-		return RegularFile
 	}
-	return Special
+	return entryKind(info)
 }
 
 // ReadFile implements FS.

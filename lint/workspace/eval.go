@@ -111,9 +111,8 @@ func (v *View) Eval(scope *pyscan.Scope, frame *pyscan.Frame, e syntax.Expr) pys
 		return &pyscan.Unknown{}
 	}
 	key := evalKey{syntax.Key(e), nil, frame}
-	if known, ok := v.eval.memo[key]; ok { // most questions were asked before
-		v.eval.heads |= known.heads
-		return known.value
+	if value, known := v.eval.remembered(key); known {
+		return value
 	}
 	at := pyscan.From(scope.Module, e)
 	return v.guard(key, at, func() pyscan.Value { return v.expr(scope, frame, e, at) })
@@ -122,12 +121,18 @@ func (v *View) Eval(scope *pyscan.Scope, frame *pyscan.Frame, e syntax.Expr) pys
 // EvalDef is what a definition of a scope gives its name.
 func (v *View) EvalDef(scope *pyscan.Scope, frame *pyscan.Frame, def *pyscan.Def) pyscan.Value {
 	key := evalKey{nil, def, frame}
-	if known, ok := v.eval.memo[key]; ok {
-		v.eval.heads |= known.heads
-		return known.value
+	if value, known := v.eval.remembered(key); known {
+		return value
 	}
 	at := pyscan.From(scope.Module, def.Node)
 	return v.guard(key, at, func() pyscan.Value { return v.definition(scope, frame, def, at) })
+}
+
+// remembered is the answer to a question that was asked before, as most were. Callers look here before they make anything for guard.
+func (ev *evaluator) remembered(key evalKey) (pyscan.Value, bool) {
+	known, ok := ev.memo[key]
+	ev.heads |= known.heads
+	return known.value, ok
 }
 
 // answer is a value, and the questions, by depth, that were still open while it was found and came up again in finding it:

@@ -25,9 +25,8 @@ func (v *View) Expand(value pyscan.Value) pyscan.Value {
 			return value
 		}
 		key := evalKey{expr: syntax.Key(value.Scope.Params[value.Index].Node)}
-		if known, ok := v.eval.memo[key]; ok {
-			v.eval.heads |= known.heads
-			return known.value
+		if value, known := v.eval.remembered(key); known {
+			return value
 		}
 		return v.guard(key, value.Origin, func() pyscan.Value {
 			v.eval.expansions++

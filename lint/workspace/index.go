@@ -397,7 +397,8 @@ func (v *View) Distance(m *pyscan.Module, words *pyscan.Words, name string) int 
 // Near reports whether what an expression names may be one of the words, perhaps by another name. It is the cheap question before the
 // expression is read.
 func (v *View) Near(m *pyscan.Module, words *pyscan.Words, e syntax.Expr) bool {
-	return v.near(m, words, e, maxAliases)
+	name := pyscan.LastName(e)
+	return name == "" || words.Names[name] || v.Distance(m, words, name) <= maxAliases
 }
 
 // CallsNear are the calls of a module whose callee may be one of the words, perhaps by another name, in the order of the text.
@@ -409,13 +410,6 @@ func (v *View) CallsNear(m *pyscan.Module, words *pyscan.Words) []pyscan.Call {
 		}
 	}
 	return list
-}
-
-// near reports whether what an expression names may be one of the words by another name, or a function that uses one, so many
-// steps away.
-func (v *View) near(m *pyscan.Module, words *pyscan.Words, e syntax.Expr, steps int) bool {
-	name := pyscan.LastName(e)
-	return name == "" || words.Names[name] || v.Distance(m, words, name) <= steps
 }
 
 // HasName implements loop.Linker: otherwise only things of a library are called by the name.

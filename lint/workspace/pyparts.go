@@ -69,9 +69,9 @@ func (v *View) pythonDocuments(name string) [][]*Part {
 		if len(documents) >= maxPythonParts || len(call.Keywords) == 0 {
 			continue
 		}
-		if part := v.engineDict(m, call); part != nil {
+		if part := v.engineDict(m, site.Scope, call); part != nil {
 			documents = append(documents, []*Part{part})
-		} else if part := v.argumentsOf(m, call); part != nil {
+		} else if part := v.argumentsOf(m, site.Scope, call); part != nil {
 			parts := []*Part{part}
 			for _, section := range part.Dialect.Sections(part.Tree) {
 				parts = append(parts, newPart(name, section.Path, section.Tree, section.Dialect))
@@ -87,11 +87,10 @@ var argumentNames = []string{"TrainingArguments", "Config(", "Accelerator(", "De
 
 // engineDict is the config that a call of deepspeed.initialize is given as a dict of its own file; nil for any other call, and for
 // a dict of which only the callers know what it holds.
-func (v *View) engineDict(m *pyscan.Module, call *syntax.Call) *Part {
+func (v *View) engineDict(m *pyscan.Module, scope *pyscan.Scope, call *syntax.Call) *Part {
 	if pyscan.LastPart(pyscan.Path(call.Func)) != "initialize" {
 		return nil
 	}
-	scope := pyscan.ScopeAt(m, call)
 	if v.Library(scope, nil, call.Func) != "deepspeed.initialize" {
 		return nil
 	}
@@ -111,11 +110,10 @@ func (v *View) engineDict(m *pyscan.Module, call *syntax.Call) *Part {
 
 // argumentsOf is the part that a call states; nil for a call of anything else. A class of the project that derives from one of
 // the library may have defaults of its own, so that what is absent is unknown.
-func (v *View) argumentsOf(m *pyscan.Module, call *syntax.Call) *Part {
+func (v *View) argumentsOf(m *pyscan.Module, scope *pyscan.Scope, call *syntax.Call) *Part {
 	if !isClassName(pyscan.LastPart(pyscan.Path(call.Func))) {
 		return nil
 	}
-	scope := pyscan.ScopeAt(m, call)
 	callee := v.Eval(scope, nil, call.Func)
 	name, derived := v.ExternalName(callee), false
 	if name == "" {

@@ -60,9 +60,15 @@ var (
 // Kind implements FS.
 func (Disk) Kind(name string) EntryKind {
 	info, err := os.Stat(filepath.FromSlash(name))
-	switch {
-	case err != nil:
+	if err != nil {
 		return Absent
+	}
+	return entryKind(info)
+}
+
+// entryKind says what an entry is that is there.
+func entryKind(info fs.FileInfo) EntryKind {
+	switch {
 	case info.IsDir():
 		return Folder
 	case info.Mode().IsRegular():

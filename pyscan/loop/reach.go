@@ -61,7 +61,7 @@ func body(scope *pyscan.Scope, visit func(syntax.Node) bool) {
 func (r *reacher) names(scope *pyscan.Scope) bool {
 	found := false
 	words := r.words.Names
-	if text := scope.Module.File; r.words == differentiating && !text.Has("backward") {
+	if r.words == differentiating && !scope.Module.File.Has("backward") { // a part of both words
 		return false
 	}
 	body(scope, func(n syntax.Node) bool {

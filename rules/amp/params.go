@@ -14,8 +14,8 @@ import (
 
 // scalerCalls calls visit for each call in the module that makes a GradScaler.
 func scalerCalls(pass *lint.Pass, module *pyscan.Module, visit func(*pyscan.Scope, *syntax.Call)) {
-	for _, call := range module.Calls {
-		if pass.Near(module, scalers, call.Func) && isScaler(pass, call.Scope, nil, call.Call) {
+	for _, call := range pass.CallsNear(module, scalers) {
+		if isScaler(pass, call.Scope, nil, call.Call) {
 			visit(call.Scope, call.Call)
 		}
 	}

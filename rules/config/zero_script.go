@@ -28,11 +28,8 @@ func unsupportedInScript(pass *lint.Pass, module *pyscan.Module) {
 	for _, part := range pass.Parts(module.File.Path) { // the dicts of its engines; a rule with Module is not asked for parts of programs
 		unsupportedInConfig(pass, part)
 	}
-	for _, site := range module.Calls {
+	for _, site := range pass.CallsNear(module, initialize) {
 		call := site.Call
-		if !pass.Near(module, initialize, call.Func) {
-			continue
-		}
 		scope := pyscan.ScopeAt(module, call)
 		if pass.Library(scope, nil, call.Func) != "deepspeed.initialize" {
 			continue

@@ -43,10 +43,8 @@ var DdpBucketCapMb = &lint.Rule{
 	Mentions: []string{"bucket_cap_mb", "DistributedDataParallel", "DDP("},
 	Options:  []lint.Option{{Name: "table", Doc: "which sizes are right: those of the maintainers (default), or the bands of the common guide", Default: "default", Choices: []string{"default", "guide"}}},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
-		for _, site := range module.Calls {
-			if pass.Near(module, capNames, site.Func) {
-				checkBuckets(pass, module, site.Scope, site.Call)
-			}
+		for _, site := range pass.CallsNear(module, capNames) {
+			checkBuckets(pass, module, site.Scope, site.Call)
 		}
 	},
 }

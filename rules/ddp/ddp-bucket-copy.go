@@ -30,10 +30,8 @@ var DdpBucketCopy = &lint.Rule{
 				return
 			}
 		}
-		for _, site := range module.Calls {
-			if pass.Near(module, ddpNames, site.Func) {
-				checkCopy(pass, module, site.Scope, site.Call)
-			}
+		for _, site := range pass.CallsNear(module, ddpNames) {
+			checkCopy(pass, module, site.Scope, site.Call)
 		}
 	},
 }

@@ -22,10 +22,8 @@ var OnnxExportInTrainMode = &lint.Rule{
 	Severity: lint.Warning,
 	Mentions: []string{"export"},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
-		for _, site := range module.Calls {
-			if pass.Near(module, exporters, site.Func) {
-				checkExport(pass, module, site.Scope, site.Call)
-			}
+		for _, site := range pass.CallsNear(module, exporters) {
+			checkExport(pass, module, site.Scope, site.Call)
 		}
 	},
 }

@@ -21,11 +21,8 @@ var ProfilerWithoutStep = &lint.Rule{
 	Severity: lint.Warning,
 	Mentions: []string{"profile"},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
-		for _, site := range module.Calls {
+		for _, site := range pass.CallsNear(module, profilers) {
 			call, scope := site.Call, site.Scope
-			if !pass.Near(module, profilers, call.Func) {
-				continue
-			}
 			switch pass.Library(scope, nil, call.Func) {
 			case "torch.profiler.profile", "torch_npu.profiler.profile", "torch.profiler.profiler.profile":
 			default:

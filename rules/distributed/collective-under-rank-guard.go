@@ -26,9 +26,9 @@ var CollectiveUnderRankGuard = &lint.Rule{
 			return
 		}
 		found := map[syntax.Node]bool{}
-		for _, site := range module.Calls {
+		for _, site := range pass.CallsNear(module, collectives) {
 			call, scope := site.Call, site.Scope
-			if scope.Kind != pyscan.FuncScope && scope.Kind != pyscan.ModuleScope || !pass.Near(module, collectives, call.Func) {
+			if scope.Kind != pyscan.FuncScope && scope.Kind != pyscan.ModuleScope {
 				continue
 			}
 			test := rankTest(pass, scope, call)

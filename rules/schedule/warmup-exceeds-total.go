@@ -26,10 +26,8 @@ var WarmupExceedsTotal = &lint.Rule{
 	Severity: lint.Warning,
 	Mentions: []string{"warmup"},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
-		for _, site := range module.Calls {
-			if pass.Near(module, schedulers, site.Func) {
-				compareCall(pass, module, site.Call)
-			}
+		for _, site := range pass.CallsNear(module, schedulers) {
+			compareCall(pass, module, site.Call)
 		}
 		for _, run := range pass.Runs(module.File.Path) { // arguments of the Trainer
 			compareRun(pass, run)

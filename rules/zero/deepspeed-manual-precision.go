@@ -40,11 +40,8 @@ var DeepspeedManualPrecision = &lint.Rule{
 		}
 	},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
-		for _, site := range module.Calls {
+		for _, site := range pass.CallsNear(module, initialize) {
 			call, scope := site.Call, site.Scope
-			if !pass.Near(module, initialize, call.Func) {
-				continue
-			}
 			if pass.Library(scope, nil, call.Func) == "deepspeed.initialize" {
 				castBefore(pass, module, scope, call)
 			}
