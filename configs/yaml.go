@@ -94,7 +94,7 @@ type yamlReader struct {
 
 // indexLines finds the lines as libyaml does: NEL, LS and PS break lines as well.
 func (r *yamlReader) indexLines() {
-	r.lines = []int{0}
+	r.lines = make([]int, 1, bytes.Count(r.text, []byte("\n"))+2)
 	for i := 0; i < len(r.text); {
 		size := lineBreak(r.text, i)
 		if size == 0 {
@@ -243,8 +243,10 @@ func (r *yamlReader) node(y *yaml.Node, depth int) *Node {
 	case yaml.SequenceNode:
 		n.Kind = Sequence
 		start = r.properties(start, y.Anchor, false)
-		for _, child := range y.Content {
+		n.Items = room(len(y.Content))
+		for i, child := range y.Content {
 			n.Items = append(n.Items, Item{Value: r.node(child, depth+1)})
+			release(y, i)
 		}
 		r.extend(n, y, start)
 	case yaml.MappingNode:
@@ -308,12 +310,14 @@ func (r *yamlReader) alias(y *yaml.Node, start int) *Node {
 
 // mapping converts the entries: what merge keys bring in first, then the written ones in their order.
 func (r *yamlReader) mapping(n *Node, y *yaml.Node, depth int) {
-	var merged, written []Item
+	var merged []Item
+	written := room(len(y.Content) / 2)
 	for i := 0; i+1 < len(y.Content); i += 2 {
 		key, value := y.Content[i], y.Content[i+1]
 		if key.Kind == yaml.ScalarNode && key.Tag == "!!merge" {
 			at := r.node(key, depth+1).At
 			v := r.node(value, depth+1)
+			release(y, i+1)
 			merged = append(merged, r.merge(v, at)...)
 			if v.Open && v.Kind == Invalid {
 				n.Open = true
@@ -333,8 +337,27 @@ func (r *yamlReader) mapping(n *Node, y *yaml.Node, depth int) {
 			item.Value.Open = true
 		}
 		written = append(written, item)
+		release(y, i)
+		release(y, i+1)
 	}
-	n.Items = append(merged, written...)
+	if n.Items = written; len(merged) > 0 {
+		n.Items = append(merged, written...)
+	}
+}
+
+// room is for so many items: a list that grows holds, and leaves behind, several times as much.
+func room(items int) []Item {
+	if items == 0 {
+		return nil
+	}
+	return make([]Item, 0, items)
+}
+
+// release lets go of what is converted below a node of the library, but for the first, which says where the node begins.
+func release(y *yaml.Node, i int) {
+	if i > 0 {
+		y.Content[i] = nil
+	}
 }
 
 // merge is what the value of a merge key brings in. Of a list the first mapping wins, so it comes last.
