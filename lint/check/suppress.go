@@ -231,6 +231,24 @@ func complaints(file *source.File, all []directive, rules []*lint.Rule, on func(
 		found = append(found, Finding{Rule: rule, Diagnostic: lint.Diagnostic{At: file.At(d.at), Severity: rule.Severity, Message: message}})
 		return &found[len(found)-1]
 	}
+	type answer struct {
+		unknown    bool
+		near, hint string // the rule that may be meant, and the words for that
+	}
+	answers := map[string]answer{} // by name: a file may say one many thousand times
+	named := func(name string) answer {
+		a, asked := answers[name]
+		if !asked {
+			if a.unknown = unknownName(rules, name, false) != ""; a.unknown {
+				a.near = nearest.Of(name, namesOf(rules))
+			}
+			if a.near != "" {
+				a.hint = fmt.Sprintf("; did you mean %q?", a.near)
+			}
+			answers[name] = a
+		}
+		return a
+	}
 	for _, d := range all {
 		switch {
 		case d.faulty && directiveIsIgnore(file.Slice(d.at)):
@@ -249,10 +267,10 @@ func complaints(file *source.File, all []directive, rules []*lint.Rule, on func(
 		}
 		var unused []int
 		for i, name := range d.names {
-			if unknownName(rules, name.name, false) != "" {
-				finding := report(unknownSuppression, d, fmt.Sprintf("no rule is called %q%s", name.name, didYouMean(name.name, namesOf(rules))))
-				if near := nearest.Of(name.name, namesOf(rules)); near != "" {
-					finding.Suggest("write "+near, lint.Unsafe, lint.Edit{At: file.At(name.at), Text: near})
+			if a := named(name.name); a.unknown {
+				finding := report(unknownSuppression, d, fmt.Sprintf("no rule is called %q%s", name.name, a.hint))
+				if a.near != "" {
+					finding.Suggest("write "+a.near, lint.Unsafe, lint.Edit{At: file.At(name.at), Text: a.near})
 				}
 			} else if !name.hid && looksFor(rules, on, name.name) {
 				unused = append(unused, i)
