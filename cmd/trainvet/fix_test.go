@@ -1,17 +1,17 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/trainvet/trainvet/lint/check"
 	"github.com/trainvet/trainvet/rules"
@@ -50,49 +50,67 @@ func TestFixUnwritable(t *testing.T) {
 	}
 }
 
-// TestFixKilled kills --fix at random moments: every file is as it was or as it should be, and a second run finishes.
+// announcing is trainvet that says on stderr which file it is about to write, and never gets to the last of the files of TestFixKilled:
+// whoever kills it then finds some of them written and others not, however fast either side is.
+func announcing() {
+	tried := 0
+	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, env: os.Getenv, rules: rules.All()}
+	a.replace = func(name string, before, after []byte) error {
+		fmt.Fprintln(os.Stderr, "writing", filepath.Base(name))
+		if tried++; tried == killedFiles {
+			io.Copy(io.Discard, os.Stdin) // the end of it is that of the test
+		}
+		return check.Replace(name, before, after)
+	}
+	os.Exit(run(a, os.Args[1:]))
+}
+
+const killedFiles = 20
+
+// TestFixKilled kills --fix while it writes: every file is as it was or as it should be, and a second run finishes.
 func TestFixKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short")
 	}
-	const files, rounds = 40, 12
+	const rounds = 12
 	filler := strings.Repeat("y = 2\n", 4000)
 	before := "x = 1  # trainvet: ignore[syntax-error] gone\n" + filler
 	after := "x = 1\n" + filler
 	args := []string{"check", "--isolated", "--fix", "--format", "concise", "."}
 	t.Chdir(t.TempDir())
 	reset := func() {
-		for i := range files {
+		for i := range killedFiles {
 			if err := os.WriteFile(fmt.Sprintf("f%02d.py", i), []byte(before), 0o666); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	reset()
-	written := func(command *exec.Cmd, file int) { // starts it, and returns when that file is written
-		t.Helper()
+	written := 0
+	for round := range rounds {
+		reset()
+		command := exec.Command("trainvet-announcing", args...)
+		stdin, err := command.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		stderr, err := command.StderrPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
 		if err := command.Start(); err != nil {
 			t.Fatal(err)
 		}
-		name := fmt.Sprintf("f%02d.py", file)
-		for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
-			if info, err := os.Stat(name); err == nil && info.Size() == int64(len(after)) {
-				break
+		said := bufio.NewReader(stderr)
+		for range 2 + round { // then all before that file are written
+			if line, err := said.ReadString('\n'); !strings.HasPrefix(line, "writing ") {
+				t.Fatalf("it says %q (%v)", line, err)
 			}
 		}
-	}
-	seed := uint64(time.Now().UnixNano())
-	t.Log("seed", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
-	partly := 0
-	for range rounds {
-		reset()
-		command := exec.Command("trainvet", args...)
-		written(command, random.IntN(files/2))
 		command.Process.Kill()
 		command.Wait()
+		stdin.Close()
 		fixed := 0
-		for i := range files {
+		for i := range killedFiles {
 			text, err := os.ReadFile(fmt.Sprintf("f%02d.py", i))
 			switch {
 			case err == nil && string(text) == after:
@@ -101,13 +119,12 @@ func TestFixKilled(t *testing.T) {
 				t.Fatalf("f%02d.py holds %d bytes that are neither the old nor the new ones (%v)", i, len(text), err)
 			}
 		}
-		if fixed > 0 && fixed < files {
-			partly++
+		if fixed <= round || fixed >= killedFiles {
+			t.Errorf("round %d: %d files were written", round, fixed)
 		}
+		written += fixed
 	}
-	if t.Logf("killed %d of %d times while some files were written and others not", partly, rounds); partly == 0 {
-		t.Error("no kill came between two files, so this test has shown nothing")
-	}
+	t.Logf("killed %d times, after %d files in all", rounds, written)
 	if out, err := exec.Command("trainvet", args...).CombinedOutput(); err != nil || len(out) > 0 {
 		t.Fatalf("the run after it: %v\n%s", err, out)
 	}

@@ -15,7 +15,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the expected output in testdata/cli")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"trainvet": main})
+	testscript.Main(m, map[string]func(){"trainvet": main, "trainvet-announcing": announcing})
 }
 
 // TestScripts runs testdata/cli. Besides the usual commands there are

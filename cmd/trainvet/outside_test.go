@@ -66,7 +66,7 @@ var outsideLinks = map[string]string{
 // TestOutside holds that nothing outside of a project is opened, whatever the files of the project and its links name: it watches the
 // system calls of every command that reads projects.
 func TestOutside(t *testing.T) {
-	strace := need(t, "strace")
+	strace := tracer(t)
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

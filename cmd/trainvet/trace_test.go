@@ -7,9 +7,63 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
+
+// tracer is strace, where it is installed and may trace: containers can forbid it.
+func tracer(t *testing.T) string {
+	t.Helper()
+	strace := need(t, "strace")
+	if output, err := exec.Command(strace, "-f", "-q", "-o", os.DevNull, "trainvet", "version").CombinedOutput(); err != nil {
+		t.Skipf("strace may NOT trace here, so nothing is known about what is opened, started and sent: %v\n%s", err, output)
+	}
+	return strace
+}
+
+// systemCalls are the calls in what `strace -f -o` wrote, each once, whether it came back, was interrupted or did not end.
+func systemCalls(log string) (calls []string) {
+	for line := range strings.Lines(log) {
+		_, call, _ := strings.Cut(strings.TrimSpace(line), " ") // before it stands who made it
+		call = strings.TrimSpace(call)
+		switch {
+		case call == "", strings.HasPrefix(call, "---"), strings.HasPrefix(call, "+++"): // a signal, or an end
+		case strings.HasPrefix(call, "<..."): // the second half of a call that was told
+		case strings.HasPrefix(strings.TrimLeft(call, "?"), "("): // a thread was ended on its way into a call, before strace could ask which: it was not made
+		default:
+			calls = append(calls, call)
+		}
+	}
+	return calls
+}
+
+// TestSystemCalls reads what strace 4.26 to 6.x write of threads that start, wait, and are ended in the middle of something.
+func TestSystemCalls(t *testing.T) {
+	log := `812   execve("/tmp/b/trainvet", ["trainvet", "check", "."], 0x7ffd3b0 /* 31 vars */) = 0
+813   --- SIGURG {si_signo=SIGURG, si_code=SI_TKILL, si_pid=812, si_uid=0} ---
+8140000 execve("/usr/bin/git", ["git", "rev-parse"], 0xc000192000 /* 35 vars */ <unfinished ...>
+814   <... execve resumed>)             = 0
+814   <... connect resumed> )           = -1 ENOENT (No such file or directory)
+815   ???( <unfinished ...>
+816   ????( <unfinished ...>
+815   <... ??? resumed>)                = ?
+817   connect(3, {sa_family=AF_INET, sin_port=htons(80)}, 16 <unfinished ...>
+818   ????(0x1, 0x2)                    = ? <unavailable>
+815   +++ exited with 0 +++
+816   +++ killed by SIGKILL +++
+817   +++ superseded by execve in pid 819 +++
+
+820   socket(AF_INET, SOCK_STREAM, IPPROTO_TCP` // cut off
+	var got []string
+	for _, call := range systemCalls(log) {
+		name, _, _ := strings.Cut(call, "(")
+		got = append(got, name)
+	}
+	if want := []string{"execve", "execve", "connect", "socket"}; !slices.Equal(got, want) {
+		t.Errorf("calls %q, want %q", got, want)
+	}
+}
 
 // traced runs trainvet in a folder and gives the system calls that it and all that it starts make for the network and to start programs.
 func traced(t *testing.T, strace, folder, stdin string, args ...string) (calls []string, out string) {
@@ -28,23 +82,15 @@ func traced(t *testing.T, strace, folder, stdin string, args ...string) (calls [
 	if err != nil {
 		t.Fatal(err)
 	}
-	for line := range strings.Lines(string(log)) {
-		_, call, _ := strings.Cut(strings.TrimSpace(line), " ")
-		call = strings.TrimSpace(call)
-		// "???(" is a thread that was ended, as the program was leaving, on its way into a call: strace could no longer ask which, and it was not made.
-		if !strings.HasPrefix(call, "---") && !strings.HasPrefix(call, "+++") && !strings.HasPrefix(call, "<...") && !strings.HasPrefix(call, "???(") {
-			calls = append(calls, call)
-		}
-	}
-	return calls, string(text)
+	return systemCalls(string(log)), string(text)
 }
 
 // gitProject is a work tree with a commit and a change, full of what would run something if anything here ran what it reads.
 func gitProject(t *testing.T) string {
 	t.Helper()
 	git := need(t, "git")
+	isolateGit(t)
 	folder := t.TempDir()
-	t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(t.TempDir(), "none"))
 	put := func(name, text string, mode os.FileMode) {
 		t.Helper()
 		name = filepath.Join(folder, name)
@@ -91,7 +137,7 @@ func gitProject(t *testing.T) string {
 // TestTraced holds that no command but review opens the network, and that none starts anything but git: by the system calls of each of them,
 // on a project that names programs and addresses in every way.
 func TestTraced(t *testing.T) {
-	strace := need(t, "strace")
+	strace := tracer(t)
 	message := func(body string) string { return fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body) }
 	session := message(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"processId":null,"rootUri":null,"capabilities":{}}}`) +
 		message(`{"jsonrpc":"2.0","method":"textDocument/didOpen","params":{"textDocument":{"uri":"FOLDER/train.py","languageId":"python","version":1,"text":"import torch\nx = 1  # trainvet: ignore[no-such-rule]\n"}}}`) +
