@@ -70,18 +70,28 @@ func commit(t *testing.T, dir string) {
 	must(t, dir, 0, "git", "-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-qm", "x", "--no-verify")
 }
 
-// isolateGit keeps the settings of whoever runs the test out of it.
-func isolateGit(t *testing.T) {
+// forgetGit takes away what git, or a hook of it, that runs the test has told it: a folder, an index, settings.
+func forgetGit(t *testing.T) {
 	t.Helper()
-	for name, value := range map[string]string{"GIT_CONFIG_GLOBAL": filepath.Join(t.TempDir(), "none"), "GIT_CONFIG_NOSYSTEM": "1"} {
-		t.Setenv(name, value)
-	}
-	for _, name := range []string{"GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE"} {
-		if value, set := os.LookupEnv(name); set {
+	for _, entry := range os.Environ() {
+		if name, _, _ := strings.Cut(entry, "="); strings.HasPrefix(name, "GIT_") {
+			t.Setenv(name, "") // which brings it back in the end
 			os.Unsetenv(name)
-			t.Cleanup(func() { os.Setenv(name, value) })
 		}
 	}
+}
+
+// isolateGit keeps the settings of whoever runs the test out of it, and lets git leave nothing running behind, which would write to folders
+// that are being removed.
+func isolateGit(t *testing.T) {
+	t.Helper()
+	forgetGit(t)
+	config := filepath.Join(t.TempDir(), "gitconfig")
+	if err := os.WriteFile(config, []byte("[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GIT_CONFIG_GLOBAL", config)
+	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 }
 
 const (
@@ -101,6 +111,11 @@ func TestPreCommit(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("GOMODCACHE", strings.TrimSpace(string(cache))) // pre-commit sets GOPATH to a folder of its own
+	flags, err := exec.Command("go", "env", "GOFLAGS").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GOFLAGS", strings.TrimSpace(string(flags)+" -trimpath")) // what does not name its folder is compiled once, for TestReproducible too
 	t.Setenv("CGO_ENABLED", "0")
 	t.Setenv("PRE_COMMIT_HOME", filepath.Join(t.TempDir(), "home"))
 	hooks, user := t.TempDir(), t.TempDir()
@@ -156,7 +171,7 @@ func TestPreCommit(t *testing.T) {
 	}
 }
 
-// copyModule copies what a clone of the module would hold and a build needs.
+// copyModule copies what a clone of the module would hold and a build needs. In editors nothing is built by Go.
 func copyModule(t *testing.T, from, to string) {
 	t.Helper()
 	err := filepath.WalkDir(from, func(name string, entry os.DirEntry, err error) error {
@@ -167,7 +182,7 @@ func copyModule(t *testing.T, from, to string) {
 		if err != nil {
 			return err
 		}
-		if base := entry.Name(); relative != "." && (base == ".git" || entry.IsDir() && (base == "corpus" || base == "node_modules")) {
+		if base := entry.Name(); relative != "." && (base == ".git" || entry.IsDir() && (base == "corpus" || relative == "editors")) {
 			if entry.IsDir() {
 				return filepath.SkipDir
 			}
@@ -269,6 +284,8 @@ func TestReviewdog(t *testing.T) {
 // and by what code scanning on GitHub asks for. It is a program in the npm package @microsoft/sarif-multitool-linux.
 func TestSARIFMultitool(t *testing.T) {
 	program := need(t, "Sarif.Multitool")
+	need(t, "git")
+	isolateGit(t)
 	for name, args := range map[string][]string{
 		"clean": {"clean"}, "hostile": {"."}, "above": {"../above.py", "."}, "absolute": {t.TempDir()},
 	} {

@@ -15,6 +15,7 @@ import (
 func TestReproducible(t *testing.T) {
 	slow(t)
 	git, gobin := need(t, "git"), need(t, "go")
+	forgetGit(t)
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
 		t.Fatal(err)

@@ -56,6 +56,10 @@ func TestAgainstGit(t *testing.T) {
 	if err != nil {
 		t.Skip("git is not installed")
 	}
+	for _, name := range []string{"GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE"} { // a hook of git may run the tests
+		t.Setenv(name, "") // which brings it back in the end
+		os.Unsetenv(name)
+	}
 	root := t.TempDir()
 	write := func(name, text string) {
 		full := filepath.Join(root, filepath.FromSlash(name))
@@ -77,12 +81,12 @@ func TestAgainstGit(t *testing.T) {
 		}
 		write(name, "")
 	}
-	command := exec.Command(git, "init", "-q", ".")
+	command := exec.Command(git, "init", "-q", "--template=", ".")
 	command.Dir = root
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Skipf("git init: %v %s", err, out)
 	}
-	command = exec.Command(git, "ls-files", "-z", "--others", "--exclude-standard")
+	command = exec.Command(git, "-c", "core.excludesFile="+os.DevNull, "ls-files", "-z", "--others", "--exclude-standard")
 	command.Dir = root
 	out, err := command.Output()
 	if err != nil {
