@@ -65,6 +65,32 @@ func TestFixDiskFull(t *testing.T) {
 	fixFails(t, file, "no space left on device", exec.Command("trainvet", "check", "--isolated", "--fix", "--format", "concise", "a.py"))
 }
 
+// openToAll lets every user get to a file or folder that lies in the folder for temporary files. No other one is changed.
+func openToAll(t *testing.T, name string) {
+	t.Helper()
+	temp := filepath.Clean(os.TempDir())
+	for ; strings.HasPrefix(name, temp+string(filepath.Separator)); name = filepath.Dir(name) {
+		if err := os.Chmod(name, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, err := filepath.EvalSymlinks(name); ; name = filepath.Dir(name) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode()&0o001 == 0 {
+			t.Skipf("NO other user can get to %s: set TMPDIR to a folder that is open to all", name)
+		}
+		if name == filepath.Dir(name) {
+			return
+		}
+	}
+}
+
 // TestFixReadOnlyFolder holds that a folder in which no file can be made is told as such, though the file itself could be written.
 func TestFixReadOnlyFolder(t *testing.T) {
 	command := exec.Command("trainvet", "check", "--isolated", "--fix", "--format", "concise", "a.py")
@@ -74,15 +100,8 @@ func TestFixReadOnlyFolder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		open := func(name string) {
-			for ; name != "/" && name != os.TempDir(); name = filepath.Dir(name) {
-				if err := os.Chmod(name, 0o755); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		open(program)
-		open(dir)
+		openToAll(t, program)
+		openToAll(t, dir)
 		command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	}
 	file := filepath.Join(dir, "a.py")

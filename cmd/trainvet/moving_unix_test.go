@@ -28,6 +28,10 @@ func TestMoving(t *testing.T) {
 	}
 	names := []string{"a.py", "b.json", "c.yaml", "d.toml", "e.sh", "f.ipynb", "requirements.txt", "Dockerfile"}
 	stop, stopped := make(chan struct{}), make(chan struct{})
+	defer func() { // also where the test fails: then it would go on in the folder of the next one
+		close(stop)
+		<-stopped
+	}()
 	go func() {
 		defer close(stopped)
 		for n := 0; ; n++ {
@@ -75,8 +79,6 @@ func TestMoving(t *testing.T) {
 			t.Fatal("a line of /etc/passwd was shown")
 		}
 	}
-	close(stop)
-	<-stopped
 }
 
 // TestFixChanged holds that a fix is not written over a file, of any kind that has fixes, which somebody changed in the meantime.
