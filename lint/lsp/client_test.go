@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -32,6 +33,7 @@ type client struct {
 	answers map[string]json.RawMessage // whole messages by id
 	notes   []note
 	ended   bool
+	leaving bool            // the session may end at any time, in the middle of a message too
 	refuse  map[string]bool // requests of the server that are answered with an error
 }
 
@@ -73,8 +75,20 @@ func start(t testing.TB) *client {
 		toClient.Close()
 		fromClient.Close()
 	}()
-	go c.read(bufio.NewReader(fromServer))
-	t.Cleanup(func() { toServer.Close() })
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		c.read(bufio.NewReader(fromServer))
+	}()
+	t.Cleanup(func() { // no test may be told of anything after its end
+		c.leave()
+		toServer.Close()
+		select {
+		case <-read:
+		case <-time.After(patience):
+			t.Error("the server does not end")
+		}
+	})
 	return c
 }
 
@@ -84,7 +98,7 @@ func (c *client) read(out *bufio.Reader) {
 		body, err := frame(out)
 		c.mu.Lock()
 		if err != nil {
-			if err != io.EOF {
+			if err != io.EOF && !(c.leaving && err == io.ErrUnexpectedEOF) {
 				c.t.Errorf("the server wrote what is no message: %v", err)
 			}
 			c.ended = true
@@ -164,8 +178,18 @@ func encode(t testing.TB, v any) string {
 	return string(text)
 }
 
+// leave is called before the session is ended.
+func (c *client) leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.leaving = true
+}
+
 func (c *client) notify(method string, params any) {
 	c.t.Helper()
+	if method == "exit" {
+		c.leave()
+	}
 	c.send(`{"jsonrpc":"2.0","method":%q,"params":%s}`, method, encode(c.t, params))
 }
 
@@ -339,6 +363,13 @@ func (c *client) publishedAfter(u string, version, after int) []diagnostic {
 		return found != nil
 	})
 	return found.Diagnostics
+}
+
+// told are the notifications and requests of the server so far.
+func (c *client) told() []note {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.notes)
 }
 
 // heard is how many notifications and requests of the server there were.

@@ -55,7 +55,7 @@ func FuzzMessages(f *testing.F) {
 		}()
 		select {
 		case <-done:
-		case <-time.After(20 * time.Second):
+		case <-time.After(patience):
 			t.Fatal("the server does not end")
 		}
 		if strings.Contains(log.text(), "internal error") || strings.Contains(log.text(), "goroutine") {

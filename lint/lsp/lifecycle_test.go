@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestLife(t *testing.T) {
@@ -135,7 +134,6 @@ func TestInitialize(t *testing.T) {
 		if test.offered != nil {
 			capabilities["general"] = object{"positionEncodings": test.offered}
 		}
-		began := time.Now()
 		var result struct {
 			Capabilities struct {
 				PositionEncoding string
@@ -160,7 +158,7 @@ func TestInitialize(t *testing.T) {
 			!got.DiagnosticProvider.WorkspaceDiagnostics || strings.Join(got.CodeActionProvider.CodeActionKinds, " ") != "quickfix source.fixAll.trainvet" {
 			t.Errorf("capabilities: %+v", got)
 		}
-		if result.ServerInfo.Name != "trainvet" || time.Since(began) > patience/2 {
+		if result.ServerInfo.Name != "trainvet" {
 			t.Errorf("%+v", result.ServerInfo)
 		}
 		c.stop()

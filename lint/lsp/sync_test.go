@@ -247,7 +247,7 @@ func TestPull(t *testing.T) {
 		return slices.ContainsFunc(c.notes, func(n note) bool { return n.Method == "workspace/diagnostic/refresh" })
 	})
 	c.stop()
-	if slices.ContainsFunc(c.notes, func(n note) bool { return n.Method == "textDocument/publishDiagnostics" }) {
+	if slices.ContainsFunc(c.told(), func(n note) bool { return n.Method == "textDocument/publishDiagnostics" }) {
 		t.Error("a client that pulls was pushed to")
 	}
 }
@@ -267,7 +267,7 @@ func TestBurst(t *testing.T) {
 		t.Errorf("after the burst: %v", found)
 	}
 	highest := 0
-	for _, n := range c.notes {
+	for _, n := range c.told() {
 		var p publication
 		if n.Method == "textDocument/publishDiagnostics" && json.Unmarshal(n.Params, &p) == nil && p.Version != nil {
 			if *p.Version < highest {
