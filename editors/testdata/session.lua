@@ -1,5 +1,8 @@
 -- A session in headless Neovim: the mistake in model.py is shown, its quick fix is applied, and it is gone.
 -- Called as `nvim --headless -u NONE -c "luafile session.lua" -c "cquit 1"` with TRAINVET_SETTINGS and the program in PATH.
+-- Whoever starts it ends it where it hangs; until then it waits for what has to come.
+local forever = 3600000 -- milliseconds
+
 local function fail(message)
   io.stderr:write(message .. '\n')
   vim.cmd('cquit 1')
@@ -15,7 +18,7 @@ local ok, reason = pcall(function()
   vim.bo.filetype = 'python'
   local buffer = vim.api.nvim_get_current_buf()
   local function wait(what, holds)
-    if not vim.wait(30000, holds, 20) then
+    if not vim.wait(forever, holds, 20) then
       fail('never came: ' .. what)
     end
   end
@@ -33,7 +36,7 @@ local ok, reason = pcall(function()
     range = { start = { line = found.lnum, character = 0 }, ['end'] = { line = found.lnum, character = 99 } },
     context = { diagnostics = {}, only = { 'quickfix' } },
   }
-  local answers = vim.lsp.buf_request_sync(buffer, 'textDocument/codeAction', params, 30000)
+  local answers = vim.lsp.buf_request_sync(buffer, 'textDocument/codeAction', params, forever)
   for _, action in ipairs(answers[id].result) do
     if action.isPreferred then
       print(action.title)
