@@ -29,7 +29,7 @@ import (
 const (
 	maxTime   = 5 * time.Second
 	maxMemory = 500 << 20 // bytes held at a time
-	patience  = time.Minute
+	patience  = 10 * time.Minute // ends what hangs without a processor, on the most loaded of machines
 )
 
 // sound has one finding, which every run must report.
@@ -218,6 +218,7 @@ func main() {
 }
 
 func run(only, binary string) error {
+	syscall.Umask(0o022) // another user runs what is built here, and reads what is written
 	top, err := os.MkdirTemp("", "hostile")
 	if err != nil {
 		return err
