@@ -28,7 +28,7 @@ import (
 // The bounds of one run. Its time is that of the processors, of all threads together: that of the clock is longer where others work.
 const (
 	maxTime   = 5 * time.Second
-	maxMemory = 500 << 20 // bytes held at a time
+	maxMemory = 500 << 20        // bytes held at a time
 	patience  = 10 * time.Minute // ends what hangs without a processor, on the most loaded of machines
 )
 
