@@ -173,6 +173,7 @@ func (r *jsonReader) trailing() {
 			root.At.Span.End = uint32(max(int(root.At.Span.End), r.pos))
 			continue
 		}
+		r.tree.Lines = r.peek() == '{' && root.Kind == Mapping && len(r.tree.Errors) == 0
 		r.fault(start, r.lineEnd(start), nil, "text after the end of the document")
 		root.Open = true
 		r.pos = len(r.text)

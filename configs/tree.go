@@ -114,6 +114,8 @@ type Tree struct {
 	StrictErrors []Error
 	Template     bool         // the file is a template (`{{ x }}`, `{% if %}`, ${VAR}, BATCH_SIZE in JSON): it is filled in before it is loaded
 	TemplateAt   source.Place // the first sign of that
+	Lines        bool         // JSON: more objects follow the first, as in JSON Lines, which hold data
+	Braced       bool         // YAML: the document is one mapping in braces, so that it may be JSON under another name
 	comments     []source.Span
 }
 

@@ -186,6 +186,7 @@ func (r *yamlReader) convert() []*Tree {
 		tree := &Tree{Format: YAML}
 		if len(doc.Content) > 0 && (doc.Content[0].Kind != yaml.ScalarNode || doc.Content[0].Value != "" || doc.Content[0].Tag != "!!null") {
 			tree.Root = r.node(doc.Content[0], 0)
+			tree.Braced = tree.Root.Kind == Mapping && doc.Content[0].Style&yaml.FlowStyle != 0
 		}
 		starts = append(starts, r.offset(doc.Line, doc.Column))
 		trees = append(trees, tree)
@@ -422,8 +423,11 @@ func (r *yamlReader) scalar(n *Node, y *yaml.Node, start int) {
 			n.Raw = n.Raw[1 : len(n.Raw)-1]
 		}
 	}
-	n.Open = n.Open || n.Style != Block && isInterpolated(n.Raw)
+	n.Open = n.Open || n.Style != Block && isInterpolated(n.Raw) || n.Style == Plain && n.Raw == mandatory
 }
+
+// mandatory stands, in files of OmegaConf and Hydra, for a value that the command line has to give.
+const mandatory = "???"
 
 // templateNode reads `{{ x }}`, which is a mapping with a mapping for a key to YAML, as the placeholder it is.
 func (r *yamlReader) templateNode(n *Node, y *yaml.Node, start int) bool {

@@ -2,6 +2,7 @@ package lint
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/trainvet/trainvet/lint/source"
 	"github.com/trainvet/trainvet/lint/workspace"
@@ -52,6 +53,12 @@ func (p *Pass) Each(visit func(*Diagnostic)) {
 		visit(d)
 	}
 }
+
+// Drop takes out findings.
+func (p *Pass) Drop(which func(*Diagnostic) bool) { p.found = slices.DeleteFunc(p.found, which) }
+
+// Again is the rule at work once more, on another file, with nothing found yet.
+func (p *Pass) Again() *Pass { return NewPass(p.View, p.Rule, p.options) }
 
 // OptionOf is the value of an option of the rule that is at work. It panics for an option that the rule does not declare,
 // or declares with another type.

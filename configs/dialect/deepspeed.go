@@ -183,6 +183,9 @@ func deepspeedStage(r *reader) (stage int, known bool) {
 	case absent:
 		return 0, true
 	}
+	if f.node.Kind != configs.Scalar {
+		return 0, false // what the autotuner is to try, or a fault that the table of keys tells
+	}
 	v := r.constant(f)
 	if text, ok := v.Str(); ok { // pydantic takes "3"; "auto" is filled in by the integration that loads the file
 		n, ok := toNumber(text)

@@ -180,6 +180,10 @@ func (d *Dialect) loaderOf(tree *configs.Tree) configs.Loader {
 		return configs.LoaderFlags
 	case configs.Python:
 		return configs.LoaderPython
+	case configs.YAML:
+		if tree.Braced && d == DeepSpeed {
+			return configs.LoaderJSON // DeepSpeed, accelerate and Trainer load the file as JSON, whatever its name is
+		}
 	}
 	return d.Loader
 }

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"math"
 	"strings"
 
 	"github.com/trainvet/trainvet/configs"
@@ -116,7 +117,12 @@ func (r *reader) set(field string, raw any, f found) {
 		return
 	}
 	if text, ok := raw.(string); ok && r.converts() {
-		if n, ok := toNumber(text); ok && plan.Set(&r.plan, field, n, plan.IsWritten, "", f.at) == nil {
+		n, ok := toNumber(text)
+		if ok && plan.Set(&r.plan, field, n, plan.IsWritten, "", f.at) == nil {
+			return
+		}
+		if ok && n < 0 && n == math.Trunc(n) && r.loader == configs.LoaderFlags {
+			r.forget(field) // argparse takes it; programs let it say that something else decides, a checkpoint for one
 			return
 		}
 		if b, ok := toBool(text); ok && plan.Set(&r.plan, field, b, plan.IsWritten, "", f.at) == nil {
@@ -124,6 +130,9 @@ func (r *reader) set(field string, raw any, f found) {
 		}
 	}
 	r.forget(field)
+	if _, several := raw.([]string); several && r.loader == configs.LoaderFlags {
+		return // programs on top take several values for a flag of this name
+	}
 	r.fault(f, err.Error())
 }
 

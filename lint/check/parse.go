@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/trainvet/trainvet/configs"
+	"github.com/trainvet/trainvet/configs/dialect"
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/source"
 )
@@ -50,9 +51,7 @@ func (s *subject) run(pass *lint.Pass, plausible bool) {
 		rule.Module(pass, s.module)
 	}
 	if s.module != nil && rule.Loop != nil {
-		for _, loop := range s.view.Loops(s.module) {
-			rule.Loop(pass, loop)
-		}
+		s.loops(pass)
 	}
 	if rule.Packages != nil && len(s.view.AllRequirements(s.file.Path)) > 0 {
 		rule.Packages(pass, s.file.Path)
@@ -113,8 +112,8 @@ func (s *subject) syntax(pass *lint.Pass) {
 		return
 	}
 	for _, tree := range s.trees {
-		if tree.Template {
-			continue // it is filled in before anything loads it
+		if tree.Template || tree.Lines && dialect.Of(tree) == nil {
+			continue // it is filled in before anything loads it, or it holds data
 		}
 		for _, fault := range tree.Errors {
 			d := pass.Reportf(fault.At, "%s", fault.Message)

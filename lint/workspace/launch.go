@@ -190,7 +190,7 @@ func strangeFlag(tree *configs.Tree, d *dialect.Dialect) bool {
 // launcherParts are what the launcher says, and what starts it: `srun torchrun ...` has its nodes from either.
 func launcherParts(name string, script *configs.Script, c *configs.Command) []*Part {
 	var parts []*Part
-	inner := true
+	inner := programDialect(c) != dialect.VERL // whose program is started once, and has Ray start the ranks
 	for ; c != nil; c = c.Outer {
 		d := dialect.Launcher(c.Launcher)
 		if slices.Contains(shells, c.Launcher) {

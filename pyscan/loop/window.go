@@ -41,12 +41,16 @@ func window(l *Loop, backward []*Event, link Linker) *Window {
 	steps := l.Deep(Step)
 	if len(steps) > 0 {
 		w.Steps = steps
-		for _, step := range steps {
-			boundary := step.Guard.Boundary()
+		for step, in := range l.All {
+			if step.Kind != Step {
+				continue
+			}
+			guard := l.guardOf(step, in)
+			boundary := guard.Boundary()
 			if boundary == nil {
-				if sameGuard(step, backward) || step.Guard.Always() != pyscan.No {
+				if sameGuard(guard, backward) || guard.Always() != pyscan.No {
 					w.Accumulates = pyscan.No // some step follows each backward
-					if step.Guard.Always() == pyscan.Maybe && !sameGuard(step, backward) {
+					if guard.Always() == pyscan.Maybe && !sameGuard(guard, backward) {
 						w.Accumulates = pyscan.Maybe
 					}
 					w.Boundary = nil
@@ -54,7 +58,7 @@ func window(l *Loop, backward []*Event, link Linker) *Window {
 				}
 				continue
 			}
-			if allGuarded(step, backward) { // both run once in N iterations
+			if allGuarded(guard, backward) { // both run once in N iterations
 				w.Accumulates = pyscan.No
 				return w
 			}
@@ -91,9 +95,20 @@ func window(l *Loop, backward []*Event, link Linker) *Window {
 	return w
 }
 
-func sameGuard(step *Event, backward []*Event) bool {
+// guardOf is the guard of an event inside a loop, also where an inner one holds it: `if boundary: for o in optimizers: o.step()`.
+func (l *Loop) guardOf(event *Event, in *Loop) Guard {
+	guard := event.Guard
+	for ; in != nil && in != l; in = in.Outer {
+		if len(in.Guard) > 0 {
+			guard = in.Guard.With(guard...)
+		}
+	}
+	return guard
+}
+
+func sameGuard(step Guard, backward []*Event) bool {
 	for _, b := range backward {
-		if len(step.Guard) > 0 && len(b.Guard) == len(step.Guard) && b.Guard[0].Expr == step.Guard[0].Expr && b.Guard[0].Negated == step.Guard[0].Negated {
+		if len(step) > 0 && len(b.Guard) == len(step) && b.Guard[0].Expr == step[0].Expr && b.Guard[0].Negated == step[0].Negated {
 			return true
 		}
 	}
@@ -101,7 +116,7 @@ func sameGuard(step *Event, backward []*Event) bool {
 }
 
 // allGuarded reports whether every backward stands under the guard of a step, so that none runs between two steps.
-func allGuarded(step *Event, backward []*Event) bool {
+func allGuarded(step Guard, backward []*Event) bool {
 	for _, b := range backward {
 		if !sameGuard(step, []*Event{b}) {
 			return false

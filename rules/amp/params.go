@@ -98,6 +98,9 @@ func trained(pass *lint.Pass, loops []*loop.Loop) (dtype string, at source.Place
 					if !ok || inst.Call == nil || inst.At.Module == nil {
 						continue
 					}
+					if unscalesItself(pass, inst) {
+						return "", source.Place{}
+					}
 					scope := pyscan.ScopeAt(inst.At.Module, inst.Call)
 					for _, model := range parametersOf(inst.Call) {
 						held = append(held, expr{scope, inst.Frame, model})
@@ -123,6 +126,13 @@ func trained(pass *lint.Pass, loops []*loop.Loop) (dtype string, at source.Place
 		dtype, at = name, where
 	}
 	return dtype, at
+}
+
+// unscalesItself reports whether an optimizer of the project takes scaled gradients and divides them itself, which it tells the scaler by
+// an attribute; one of a class that is not known may.
+func unscalesItself(pass *lint.Pass, inst *pyscan.Instance) bool {
+	class, ok := pass.Expand(inst.Of).(*pyscan.Class)
+	return ok && class.Scope.Module.File.Has("_step_supports_amp_scaling")
 }
 
 // parametersOf lists the models in Optimizer(model.parameters(), ...).

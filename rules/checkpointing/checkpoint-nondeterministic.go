@@ -144,7 +144,7 @@ func (s *second) state(f *pyscan.Func) {
 				return false
 			case *syntax.AugAssign:
 				path := pyscan.Path(n.Target)
-				if strings.HasPrefix(path, self) && s.what == "" && !s.pass.WithoutGradients(f.Scope, n) {
+				if strings.HasPrefix(path, self) && s.what == "" && !s.pass.WithoutGradients(f.Scope, n) && !optional(f.Scope, n) {
 					s.found("`"+path+"` changes", f.Scope.Module.File.At(n.Span()))
 					s.counts = !readElsewhere(f.Scope, path, n)
 				}
@@ -152,6 +152,49 @@ func (s *second) state(f *pyscan.Func) {
 			return true
 		})
 	}
+}
+
+// optional reports whether a statement runs only where the caller gives an argument that is off by default, or outside of training:
+// counters of a cache in inference are changed so.
+func optional(scope *pyscan.Scope, node syntax.Node) bool {
+	around := workspace.Around(scope, node)
+	for i, stmt := range around {
+		test, ok := stmt.(*syntax.If)
+		if !ok || i+1 == len(around) {
+			continue
+		}
+		body := workspace.Within(test.Body, node)
+		trains, asked := asksTraining(test.Test)
+		if body && asksParameter(scope, test.Test) || asked && trains != body {
+			return true
+		}
+	}
+	return false
+}
+
+// asksParameter reports whether a test names a parameter of which the default is None, False or 0.
+func asksParameter(scope *pyscan.Scope, test syntax.Expr) bool {
+	found := false
+	syntax.Inspect(test, func(n syntax.Node) bool {
+		if name, ok := n.(*syntax.Name); ok {
+			for _, p := range scope.Params {
+				if c, ok := p.Default.(*syntax.Constant); ok && p.Name == name.ID && (c.Kind == syntax.NoneConstant || c.Kind == syntax.FalseConstant || c.Text == "0") {
+					found = true
+				}
+			}
+		}
+		return !found
+	})
+	return found
+}
+
+// asksTraining reports whether a test is `self.training` or its opposite, and which.
+func asksTraining(test syntax.Expr) (trains, asked bool) {
+	trains = true
+	if not, ok := test.(*syntax.UnaryOp); ok && not.Op == syntax.Not {
+		test, trains = not.Operand, false
+	}
+	return trains, pyscan.LastPart(pyscan.Path(test)) == "training"
 }
 
 // readElsewhere reports whether a function reads a path outside the statement that changes it.

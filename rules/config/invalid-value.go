@@ -30,6 +30,8 @@ var InvalidValue = &lint.Rule{
 			fault := faultOf(s)
 			if fault == nil {
 				fault = ruleOfFramework(pass, s)
+			} else if ownWord(pass, s) {
+				fault = nil
 			}
 			if fault == nil {
 				continue
@@ -54,6 +56,15 @@ var InvalidValue = &lint.Rule{
 			}
 		}
 	},
+}
+
+// ownWord: the project, whose program may have choices of its own for a flag of this name, spells the word that is given for it.
+func ownWord(pass *lint.Pass, s *setting) bool {
+	if s.part.Tree.Format != configs.Flags || len(s.key.Choices) == 0 {
+		return false
+	}
+	word := s.item().Value.Raw
+	return pass.Spells(s.part.Path, "'"+word+"'") || pass.Spells(s.part.Path, `"`+word+`"`)
 }
 
 // readsAsNumber: a plain scalar that looks like a number, and that the loader takes for text: scalar-read-as-other-type tells

@@ -26,7 +26,7 @@ var ScalarReadAsOtherType = &lint.Rule{
 	Fix:      lint.SometimesFix,
 	Mentions: named,
 	Part: func(pass *lint.Pass, part *workspace.Part) {
-		if loader := part.Dialect.LoaderOf(part.Tree); loader == configs.LoaderPydantic || part.Tree.Format != configs.YAML || part.Tree.Template || part.Section != "" && part.Dialect != dialect.DeepSpeed || throughArgparse(part) {
+		if loader := part.Dialect.LoaderOf(part.Tree); loader == configs.LoaderPydantic || loader == configs.LoaderJSON || part.Tree.Format != configs.YAML || part.Tree.Template || part.Section != "" && part.Dialect != dialect.DeepSpeed || throughArgparse(part) {
 			return
 		}
 		sections := map[*configs.Node]bool{}

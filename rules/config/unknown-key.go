@@ -105,9 +105,11 @@ func checkUnknown(pass *lint.Pass, s *setting) {
 		}
 	case policy == dialect.Mixed || policy == dialect.Ignored && remark(s.name):
 		return
+	case policy == dialect.Rejected && ownField(pass, s):
+		return
 	case policy == dialect.Accepted:
 		// Others may read it: only what is all but a known key is a mistake.
-		if near = s.table.Slip(s.section, s.name); near == "" || s.table.Elsewhere(s.name) {
+		if near = s.table.Slip(s.section, s.name); near == "" || s.table.Elsewhere(s.name) || ownField(pass, s) {
 			return
 		}
 	case params != nil:
@@ -138,6 +140,12 @@ func checkUnknown(pass *lint.Pass, s *setting) {
 	if near != "" {
 		rename(pass, d, s.item(), s.name, near, lint.Unsafe)
 	}
+}
+
+// ownField: the project declares a field of this name. Programs that are made from a framework's source, and other releases of it,
+// have classes of settings of their own; those of DeepSpeed and Accelerate are installed.
+func ownField(pass *lint.Pass, s *setting) bool {
+	return s.part.Dialect != dialect.DeepSpeed && s.part.Dialect != dialect.Accelerate && pass.Spells(s.part.Path, s.name+":")
 }
 
 // launchers read the flags before the program with argparse.

@@ -77,6 +77,9 @@ func shapeFault(s *setting, node *configs.Node) *fault {
 	if s.part.Tree.Format == configs.Flags || s.part.Dialect != dialect.DeepSpeed && (s.key.Is("str") || s.key.Of != "" || s.table.Elsewhere(s.name)) {
 		return nil // scripts take lists of names, and some fields are read from text in JSON
 	}
+	if on, known := switchAt(s.part, "autotuning", "enabled"); kind == "list" && (on || !known) {
+		return nil // the values that the autotuner is to try
+	}
 	return refused("is a %s, wanted %s", kind, wanted(s.key))
 }
 

@@ -56,7 +56,7 @@ var DdpRankAsDevice = &lint.Rule{
 // reportRank reports at a node when a device is certainly the global rank.
 func reportRank(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, device syntax.Expr, at syntax.Node) bool {
 	how := globalRank(pass, scope, device, 4)
-	if how == "" {
+	if how == "" || how == "get_rank()" && spawned(pass, scope, 3) {
 		return false
 	}
 	d := pass.Reportf(module.File.At(at.Span()), "%s counts over all machines, but devices are counted on each: from the second machine on there is no device of this number", how)
@@ -76,6 +76,34 @@ func reportRank(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, dev
 	}
 	d.Help("use the rank on this machine: %s", local)
 	return true
+}
+
+// spawners are the names of what starts a function once for each device of this machine, with the number of the device.
+var spawners = &pyscan.Words{Names: map[string]bool{"spawn": true}}
+
+// spawned reports whether a function, or one that calls it, is started by torch.multiprocessing.spawn: all ranks are on one machine then,
+// since its processes are numbered from 0, and programs for several add an offset that they have at hand.
+func spawned(pass *lint.Pass, scope *pyscan.Scope, depth int) bool {
+	for scope.Kind != pyscan.FuncScope && scope.Parent != nil {
+		scope = scope.Parent
+	}
+	if scope.Kind != pyscan.FuncScope || depth == 0 {
+		return false
+	}
+	for _, site := range pass.CallsNear(scope.Module, spawners) {
+		if len(site.Call.Args) == 0 || pass.Library(site.Scope, nil, site.Call.Func) != "torch.multiprocessing.spawn" {
+			continue
+		}
+		if f := pass.Called(pass.Expand(pass.Eval(site.Scope, nil, site.Call.Args[0]))); f != nil && f.Scope == scope {
+			return true
+		}
+	}
+	for _, caller := range pass.Callers(scope) {
+		if caller.Scope != nil && caller.Scope != scope && spawned(pass, caller.Scope, depth-1) {
+			return true
+		}
+	}
+	return false
 }
 
 // globalRank says what makes an expression the global rank; "" when it may be something else.

@@ -64,6 +64,9 @@ func checkStatic(pass *lint.Pass, at source.Place, module *pyscan.Module, wrap *
 			continue
 		}
 		for _, l := range pass.Loops(m) {
+			if forwardOutside(pass, l, wrap) {
+				continue
+			}
 			for event := range l.All {
 				if event.Kind != loop.NoSync || event.Call == nil || sparesFirst(event) {
 					continue
@@ -81,6 +84,26 @@ func checkStatic(pass *lint.Pass, at source.Place, module *pyscan.Module, wrap *
 			}
 		}
 	}
+}
+
+// forwardOutside reports whether every forward of a model stands outside of no_sync, and a backward inside: DDP decides in forward, so that
+// such a no_sync does nothing, neither harm (no-sync-backward-only).
+func forwardOutside(pass *lint.Pass, l *loop.Loop, wrap *syntax.Call) bool {
+	forwards, backward := 0, false
+	for event := range l.All {
+		switch event.Kind {
+		case loop.Forward:
+			if w, is := pass.Outermost(event.On); is == pyscan.No || w.Call != wrap {
+				continue
+			}
+			if forwards++; event.In(loop.NoSyncContext) {
+				return false
+			}
+		case loop.Backward:
+			backward = backward || event.In(loop.NoSyncContext)
+		}
+	}
+	return forwards > 0 && backward
 }
 
 // sparesFirst reports whether a no_sync is left out at the first micro-batch: its guard names a first step.

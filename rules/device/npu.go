@@ -86,6 +86,9 @@ func condition(pass *lint.Pass, scope *pyscan.Scope, node syntax.Node) when {
 		if s.Kind == pyscan.LambdaScope {
 			return byDevice // a table of what to call, by device
 		}
+		if s.Kind == pyscan.FuncScope && s.Name == "cuda" && s.Parent != nil && s.Parent.Kind == pyscan.ClassScope {
+			return byDevice // module.cuda(), which who has an NPU does not call
+		}
 		body := s.Body()
 		around := workspace.Around(s, node)
 		for depth, stmt := range around {

@@ -93,6 +93,15 @@ func steps(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, path str
 			found = found || n.Value != nil && names(n.Value, path)
 		case *syntax.Assign: // another name, or an attribute of something
 			found = found || names(n.Value, path)
+		case *syntax.With: // another name too
+			for _, item := range n.Items {
+				if item.Vars == nil || pyscan.Path(item.Context) != path {
+					continue
+				}
+				if other := pyscan.Path(item.Vars); other == "" || other != path && steps(pass, module, scope, other) {
+					return true
+				}
+			}
 		case *syntax.Global, *syntax.Nonlocal:
 			found = true
 		}

@@ -44,7 +44,7 @@ var LossGraphAccumulated = &lint.Rule{
 			}
 			for _, kept := range list {
 				at := backward.Scope.Module.File.At(kept.stmt.Span())
-				if reported[at] || !outlives(backward.Scope, in.Node, kept) || !sameValue(backward.Scope, kept.use, unscaled(backward.Loss), path) || feedsBackward(root, backward.Scope, kept.into) {
+				if reported[at] || !outlives(backward.Scope, in.Node, kept) || pass.WithoutGradients(backward.Scope, kept.stmt) || !sameValue(backward.Scope, kept.use, unscaled(backward.Loss), path) || feedsBackward(root, backward.Scope, kept.into) {
 					continue
 				}
 				reported[at] = true
@@ -358,7 +358,7 @@ func evaluationOutputs(pass *lint.Pass, root *loop.Loop, reported map[source.Pla
 		}
 		for _, kept := range keepers(in.Node, path) {
 			at := forward.Scope.Module.File.At(kept.stmt.Span())
-			if reported[at] || !outlives(forward.Scope, in.Node, kept) || !sameDef(forward.Scope, kept.use, assign) {
+			if reported[at] || !outlives(forward.Scope, in.Node, kept) || pass.WithoutGradients(forward.Scope, kept.stmt) || !sameDef(forward.Scope, kept.use, assign) {
 				continue
 			}
 			reported[at] = true

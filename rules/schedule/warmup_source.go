@@ -33,6 +33,9 @@ func warmupInLoop(pass *lint.Pass, l *loop.Loop) {
 
 // builtFromBatches reports a schedule that is advanced once an optimizer step and was built from micro-batches.
 func builtFromBatches(pass *lint.Pass, root *loop.Loop, w *loop.Window, sched *loop.Event, n string) {
+	if preparedAtTimes(pass, sched.On) {
+		return
+	}
 	var d *lint.Diagnostic
 	for _, c := range countsOf(pass, sched.On) {
 		if unitOf(pass, w, c) != workspace.MicroBatches || multiplied(pass, c.value(pass)) && pass.Accumulation(w.Backward[0]).By == "Accelerate" || c.at().Path != root.Place(sched).Path {
@@ -50,6 +53,18 @@ func builtFromBatches(pass *lint.Pass, root *loop.Loop, w *loop.Window, sched *l
 		d.Note(sched.At, "the schedule is advanced here")
 		d.Help("divide by %s: count optimizer steps", n)
 	}
+}
+
+// preparedAtTimes reports whether a schedule is one that a framework prepared or one that it did not, by what the program is told: the two are
+// advanced at different times, so that no count is right for both.
+func preparedAtTimes(pass *lint.Pass, value pyscan.Value) bool {
+	all := workspace.Alternatives(pass.Expand(value))
+	for _, one := range all[min(1, len(all)):] {
+		if pass.PreparedBy(one) != pass.PreparedBy(all[0]) {
+			return true
+		}
+	}
+	return false
 }
 
 // advancedTo looks at schedules that are told the step: scheduler.step(global_step), timm's step_update(num_updates=...).
