@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -130,8 +131,10 @@ func TestTogether(t *testing.T) {
 	}
 }
 
+var lessThanPost = regexp.MustCompile(`<[\d.]+post`)
+
 // TestOracle compares with Python's `packaging` on random specifiers and versions. Only `>` before a post-release and local versions
-// may differ: a Range takes more there.
+// may differ: a Range takes more there. Versions of it that read PEP 440 in other ways are allowed these.
 func TestOracle(t *testing.T) {
 	script := `
 import sys
@@ -140,8 +143,17 @@ for line in sys.stdin:
     spec, version = line.rstrip("\n").split("|")
     print(SpecifierSet(spec).contains(version, prereleases=True), flush=False)
 `
-	if err := exec.Command("python3", "-c", "import packaging.specifiers").Run(); err != nil {
+	release, err := exec.Command("python3", "-c", "import packaging.specifiers; print(packaging.__version__)").Output()
+	if err != nil {
 		t.Skip("SKIPPED: python3 with packaging is missing, so that PEP 440 is held by the tables alone")
+	}
+	oracle, ok := Parse(strings.TrimSpace(string(release)))
+	if !ok {
+		t.Fatalf("packaging is of version %q", release)
+	}
+	before := func(version string) bool { return oracle.Compare(Must(version)) < 0 }
+	if before("21.3") {
+		t.Skipf("SKIPPED: packaging %s is older than 21.3 and reads `~=` before a pre-release in a way of its own", oracle)
 	}
 	random := rand.New(rand.NewSource(440))
 	version := func(local bool) string {
@@ -191,6 +203,9 @@ for line in sys.stdin:
 		}
 		got, want := r.Has(Must(text)), scanner.Text() == "True"
 		if got && !want && strings.Contains(text, "post") && strings.Contains(spec, ">") {
+			continue
+		}
+		if got && !want && before("26.1") && lessThanPost.MatchString(spec) && Must(text).IsPre() { // `<1.2.post0` has no 1.2rc1 there
 			continue
 		}
 		if got != want {

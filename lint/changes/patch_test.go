@@ -86,11 +86,13 @@ func TestAgainstDiff(t *testing.T) {
 		t.Skip("NO git: the lines of a patch are not compared with a real one")
 	}
 	dir := t.TempDir()
-	t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(dir, "none"))
-	for _, name := range []string{"GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE"} { // a hook of git may run the tests
-		t.Setenv(name, "") // which brings it back in the end
-		os.Unsetenv(name)
+	for _, entry := range os.Environ() { // a hook of git may run the tests
+		if name, _, _ := strings.Cut(entry, "="); strings.HasPrefix(name, "GIT_") {
+			t.Setenv(name, "") // which brings it back in the end
+			os.Unsetenv(name)
+		}
 	}
+	t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(dir, "none"))
 	git := func(args ...string) {
 		t.Helper()
 		command := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@b", "-c", "gc.auto=0", "-c", "maintenance.auto=false"}, args...)...)

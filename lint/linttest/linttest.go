@@ -65,6 +65,7 @@ var update = flag.Bool("update", false, "rewrite the expected results of rules")
 func Run(t *testing.T, rules []*lint.Rule, folder string) {
 	for _, rule := range rules {
 		t.Run(rule.Family+"/"+rule.Name, func(t *testing.T) {
+			t.Parallel() // rules share nothing
 			if err := rule.Validate(); err != nil {
 				t.Error(err)
 			}
