@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -50,7 +51,7 @@ func TestFixDiskFull(t *testing.T) {
 		t.Skip("NOT root: no full disk is made")
 	}
 	dir := t.TempDir()
-	if output, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=12k", "tmpfs", dir).CombinedOutput(); err != nil {
+	if output, err := exec.Command("mount", "-t", "tmpfs", "-o", fmt.Sprintf("size=%d", 3*os.Getpagesize()), "tmpfs", dir).CombinedOutput(); err != nil {
 		t.Skipf("NO mount: no full disk is made: %s", output)
 	}
 	t.Cleanup(func() {
@@ -59,7 +60,8 @@ func TestFixDiskFull(t *testing.T) {
 		}
 	})
 	file := filepath.Join(dir, "a.py")
-	if err := os.WriteFile(file, []byte(unusedLine+strings.Repeat("y = 2\n", 1300)), 0o666); err != nil {
+	text := unusedLine + strings.Repeat("y = 2\n", os.Getpagesize()*3/10) // two of its three pages
+	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	fixFails(t, file, "no space left on device", exec.Command("trainvet", "check", "--isolated", "--fix", "--format", "concise", "a.py"))
