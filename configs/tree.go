@@ -116,6 +116,7 @@ type Tree struct {
 	TemplateAt   source.Place // the first sign of that
 	Lines        bool         // JSON: more objects follow the first, as in JSON Lines, which hold data
 	Braced       bool         // YAML: the document is one mapping in braces, so that it may be JSON under another name
+	Interpolated bool         // YAML: it holds ${...}, which OmegaConf fills in
 	comments     []source.Span
 }
 

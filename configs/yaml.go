@@ -73,13 +73,14 @@ func yamlValues(text []byte) int {
 }
 
 type yamlReader struct {
-	file    *source.File
-	text    []byte        // what the library reads: the file, with parts blanked that are no YAML
-	blanked []source.Span // parts left out because they are broken
-	filled  []source.Span // template parts that a plain word stands for
-	lines   []int         // offset of the first byte of each line, as the library counts them
-	docs    []*yaml.Node
-	errors  []Error
+	file         *source.File
+	text         []byte        // what the library reads: the file, with parts blanked that are no YAML
+	blanked      []source.Span // parts left out because they are broken
+	filled       []source.Span // template parts that a plain word stands for
+	lines        []int         // offset of the first byte of each line, as the library counts them
+	docs         []*yaml.Node
+	interpolated bool // a scalar of the document at work is filled in by ${...}
+	errors       []Error
 
 	last    struct{ line, column, offset int } // of the offset computed last: columns count runes
 	opaque  []source.Span                      // quoted and block scalars, in which no comment begins
@@ -185,7 +186,9 @@ func (r *yamlReader) convert() []*Tree {
 	for _, doc := range r.docs {
 		tree := &Tree{Format: YAML}
 		if len(doc.Content) > 0 && (doc.Content[0].Kind != yaml.ScalarNode || doc.Content[0].Value != "" || doc.Content[0].Tag != "!!null") {
+			r.interpolated = false
 			tree.Root = r.node(doc.Content[0], 0)
+			tree.Interpolated = r.interpolated
 			tree.Braced = tree.Root.Kind == Mapping && doc.Content[0].Style&yaml.FlowStyle != 0
 		}
 		starts = append(starts, r.offset(doc.Line, doc.Column))
@@ -423,7 +426,10 @@ func (r *yamlReader) scalar(n *Node, y *yaml.Node, start int) {
 			n.Raw = n.Raw[1 : len(n.Raw)-1]
 		}
 	}
-	n.Open = n.Open || n.Style != Block && isInterpolated(n.Raw) || n.Style == Plain && n.Raw == mandatory
+	if n.Style != Block && isInterpolated(n.Raw) {
+		n.Open, r.interpolated = true, true
+	}
+	n.Open = n.Open || n.Style == Plain && n.Raw == mandatory
 }
 
 // mandatory stands, in files of OmegaConf and Hydra, for a value that the command line has to give.

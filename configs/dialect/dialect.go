@@ -181,8 +181,12 @@ func (d *Dialect) loaderOf(tree *configs.Tree) configs.Loader {
 	case configs.Python:
 		return configs.LoaderPython
 	case configs.YAML:
-		if tree.Braced && d == DeepSpeed {
+		switch {
+		case d != DeepSpeed:
+		case tree.Braced:
 			return configs.LoaderJSON // DeepSpeed, accelerate and Trainer load the file as JSON, whatever its name is
+		case tree.Interpolated:
+			return configs.LoaderOmegaConf // a program of the user's reads it, and hands over a dict
 		}
 	}
 	return d.Loader

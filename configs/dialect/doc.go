@@ -25,6 +25,19 @@ func (d *Dialect) doc(tree *configs.Tree) doc {
 		follows: d.Loader == configs.LoaderOmegaConf && tree.Format == configs.YAML, whole: tree.Root}
 }
 
+// ofHydra reports whether Hydra composes the file, or makes objects of its sections.
+func (d doc) ofHydra() bool {
+	if d.format != configs.YAML {
+		return false
+	}
+	if list := d.root.Item("defaults"); list != nil && list.Value != nil && list.Value.Kind == configs.Sequence || d.mapping("hydra") {
+		return true
+	}
+	return slices.ContainsFunc(d.root.Items, func(item configs.Item) bool {
+		return item.Value != nil && item.Value.Kind == configs.Mapping && item.Value.Item("_target_") != nil
+	})
+}
+
 // state says what is known of a key.
 type state uint8
 

@@ -23,6 +23,9 @@ var HFTrainingArguments = &Dialect{
 		if d.format == configs.Flags && d.hasAny("num_warmup_steps", "with_tracking", "lora_dim", "train_batch_size", "max_train_steps") {
 			return false
 		}
+		if d.ofHydra() {
+			return false // keys of the user's own program, some of them called as the Trainer's are
+		}
 		known, missed := d.count(trainingArguments...), 0 // misspelt
 		anchors := []string{"per_device_train_batch_size", "num_train_epochs", "lr_scheduler_type"}
 		if !d.hasAny(anchors...) || known < 3 {

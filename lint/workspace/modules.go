@@ -287,7 +287,7 @@ func (v *View) WithoutGradients(scope *pyscan.Scope, node syntax.Node) bool {
 			switch stmt := stmt.(type) {
 			case *syntax.With:
 				for _, item := range stmt.Items {
-					if noGrad(v, v.Eval(s, nil, item.Context)) {
+					if noGrad(v, v.Eval(s, nil, item.Context)) || v.switchesOff(s, item.Context) {
 						return true
 					}
 				}
@@ -300,13 +300,32 @@ func (v *View) WithoutGradients(scope *pyscan.Scope, node syntax.Node) bool {
 		}
 		if def := s.Function(); def != nil && s.Parent != nil {
 			for _, d := range def.Decorators {
-				if noGrad(v, v.Eval(s.Parent, nil, d)) {
+				if noGrad(v, v.Eval(s.Parent, nil, d)) || v.switchesOff(s.Parent, d) {
 					return true
 				}
 			}
 		}
 	}
 	return false
+}
+
+// switchesOff reports whether a decorator or context is a function of the project, or what one gives, that speaks of no_grad or
+// inference_mode: a choice between the two by the release of torch, a context manager around one.
+func (v *View) switchesOff(scope *pyscan.Scope, e syntax.Expr) bool {
+	if call, ok := e.(*syntax.Call); ok {
+		e = call.Func
+	}
+	switch e.(type) {
+	case *syntax.Name, *syntax.Attribute:
+	default:
+		return false
+	}
+	f := v.calledFunc(v.Expand(v.Eval(scope, nil, e)))
+	if f == nil || f.Scope.Node == nil {
+		return false
+	}
+	text := f.Scope.Module.File.Slice(f.Scope.Node.Span())
+	return strings.Contains(text, "inference_mode") || strings.Contains(text, "no_grad")
 }
 
 func stripNot(e syntax.Expr) (syntax.Expr, bool) {

@@ -57,6 +57,20 @@ func (p Pin) At() source.Place {
 	return p.From[0]
 }
 
+// Carries reports whether the project around a file holds the source of a package itself, as forks of a library do: what its release is then,
+// and what that has, no requirement says.
+func (v *View) Carries(from, name string) bool {
+	root := v.projectRoot(from)
+	for folder := path.Dir(from); ; folder = path.Dir(folder) {
+		if v.Is(path.Join(folder, name, "__init__.py")) == RegularFile || v.Is(path.Join(folder, "src", name, "__init__.py")) == RegularFile {
+			return true
+		}
+		if folder == root || folder == "." || folder == "/" || strings.HasSuffix(folder, "..") {
+			return false
+		}
+	}
+}
+
 type pinKey struct{ of, name string }
 
 // Pin gives what is known of the release of a package with which code or settings in a file run. The nearest folder in which a

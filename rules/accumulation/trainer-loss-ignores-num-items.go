@@ -41,7 +41,7 @@ func findTrainerLoss(pass *lint.Pass, m *pyscan.Module) {
 		}
 		at, ok := nameOf(m.File, def)
 		transformers := pass.Pin(m.File.Path, "transformers")
-		if !ok || transformers.Since("4.46") == pyscan.No { // which divides the loss itself
+		if !ok || transformers.Since("4.46") == pyscan.No || pass.Carries(m.File.Path, "transformers") { // which divides the loss itself, or is the project's own
 			return
 		}
 		takes, keywords := "", ""
@@ -72,7 +72,7 @@ func findTrainerLoss(pass *lint.Pass, m *pyscan.Module) {
 // ofLanguageModel reports whether the loss is that of a Hugging Face model or of its logits. Other models (of diffusers, one's
 // own) mostly take no loss arguments, and the Trainer divides for them.
 func ofLanguageModel(scope *pyscan.Scope) bool {
-	text := scope.Module.File.Slice(scope.Node.Span())
+	text := strings.ReplaceAll(scope.Module.File.Slice(scope.Node.Span()), "self.loss", "") // a loss module of the trainer's own
 	for _, word := range []string{"super().compute_loss", ".loss", "\"loss\"", "'loss'", "logits"} {
 		if strings.Contains(text, word) {
 			return true

@@ -28,7 +28,9 @@ var ConfigMismatch = &lint.Rule{
 	Run: func(pass *lint.Pass, run *workspace.Run) {
 		if part, named := run.Integrated(); part != nil {
 			m := mismatch{pass, run, part, named}
-			m.deepspeed()
+			if !startsEngine(pass, part.Path) {
+				m.deepspeed()
+			}
 			m.lightning()
 			return
 		}
@@ -42,6 +44,20 @@ var ConfigMismatch = &lint.Rule{
 			}
 		}
 	},
+}
+
+// startsEngine reports whether the project hands its configs to deepspeed.initialize itself, and imports no Trainer: what it calls as the
+// Trainer's arguments are called is compared with nothing then.
+func startsEngine(pass *lint.Pass, from string) bool {
+	if !pass.Spells(from, "deepspeed.initialize") {
+		return false
+	}
+	for _, trainer := range []string{"import Trainer", "import Seq2SeqTrainer", ", Trainer", ", Seq2SeqTrainer", "    Trainer,", "    Seq2SeqTrainer,", "(Trainer)", "transformers.Trainer", "SFTTrainer", "DPOTrainer"} {
+		if pass.Spells(from, trainer) {
+			return false
+		}
+	}
+	return true
 }
 
 // mismatch compares one part with the Trainer of its run.

@@ -9,6 +9,7 @@ import (
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/source"
 	"github.com/trainvet/trainvet/lint/workspace"
+	"github.com/trainvet/trainvet/pyscan"
 )
 
 //go:embed invalid-value.md
@@ -30,8 +31,10 @@ var InvalidValue = &lint.Rule{
 			fault := faultOf(s)
 			if fault == nil {
 				fault = ruleOfFramework(pass, s)
-			} else if ownWord(pass, s) {
+			} else if ownWord(pass, s) || plainNumeric(s) && byOmegaConf(pass, part) {
 				fault = nil
+			} else {
+				fault = fault.until(pass, s)
 			}
 			if fault == nil {
 				continue
@@ -56,6 +59,29 @@ var InvalidValue = &lint.Rule{
 			}
 		}
 	},
+}
+
+// until holds a fault of the sections fp16 and bf16 against the release that is asked for: before strictPrecision DeepSpeed took their values as
+// they are.
+func (f *fault) until(pass *lint.Pass, s *setting) *fault {
+	if s.part.Dialect != dialect.DeepSpeed || !s.policy.Coerced || s.section != "fp16" && s.section != "bf16" || f.since != "" {
+		return f
+	}
+	pin := pass.Pin(s.part.Path, "deepspeed")
+	switch pin.Since(strictPrecision) {
+	case pyscan.No:
+		return nil
+	case pyscan.Maybe:
+		f.message += ", from " + strictPrecision + " on"
+		f.pin, f.since = pin, strictPrecision
+	}
+	return f
+}
+
+// plainNumeric: a plain scalar that people read as a number with an exponent.
+func plainNumeric(s *setting) bool {
+	node := s.item().Value
+	return node.Kind == configs.Scalar && node.Style == configs.Plain && looksNumeric(node.Raw)
 }
 
 // ownWord: the project, whose program may have choices of its own for a flag of this name, spells the word that is given for it.

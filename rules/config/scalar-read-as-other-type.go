@@ -26,7 +26,7 @@ var ScalarReadAsOtherType = &lint.Rule{
 	Fix:      lint.SometimesFix,
 	Mentions: named,
 	Part: func(pass *lint.Pass, part *workspace.Part) {
-		if loader := part.Dialect.LoaderOf(part.Tree); loader == configs.LoaderPydantic || loader == configs.LoaderJSON || part.Tree.Format != configs.YAML || part.Tree.Template || part.Section != "" && part.Dialect != dialect.DeepSpeed || throughArgparse(part) {
+		if loader := part.Dialect.LoaderOf(part.Tree); loader == configs.LoaderPydantic || loader == configs.LoaderJSON || part.Tree.Format != configs.YAML || part.Tree.Template || part.Section != "" && part.Dialect != dialect.DeepSpeed || throughArgparse(part) || byOmegaConf(pass, part) {
 			return
 		}
 		sections := map[*configs.Node]bool{}
@@ -39,6 +39,12 @@ var ScalarReadAsOtherType = &lint.Rule{
 		}
 		checkScalars(pass, part, part.Tree.Root, "", types, sections, 0)
 	},
+}
+
+// byOmegaConf: DeepSpeed reads no YAML. A file of its keys alone is loaded by a program of the project, and where that knows OmegaConf,
+// as all that use Hydra do, by that: 1e5 is a number then.
+func byOmegaConf(pass *lint.Pass, part *workspace.Part) bool {
+	return part.Dialect == dialect.DeepSpeed && part.Section == "" && part.Tree.Format == configs.YAML && (pass.Spells(part.Path, "OmegaConf") || pass.Spells(part.Path, "hydra.main"))
 }
 
 // throughArgparse: ms-swift, and Megatron's tests, turn a file into command-line arguments, of which argparse makes numbers.

@@ -235,7 +235,7 @@ func checkImports(pass *lint.Pass, module *pyscan.Module) {
 			continue
 		}
 		at, found := importOf(module, p.name)
-		if !found || len(pass.Pin(module.File.Path, p.of).From) > 0 {
+		if !found || len(pass.Pin(module.File.Path, p.of).From) > 0 || pass.Carries(module.File.Path, p.of) {
 			continue
 		}
 		release := strings.TrimLeft(p.in, "<")

@@ -36,7 +36,7 @@ var DdpLossWorldScale = &lint.Rule{
 func checkScale(pass *lint.Pass, l *loop.Loop, backward *loop.Event, reported map[source.Place]bool) {
 	var wrapper workspace.Wrapper
 	var at source.Place
-	word := ""
+	word, mean := "", false
 	for _, part := range loop.Sources(backward, pass) {
 		file := part.Scope.Module.File
 		switch node := part.Node.(type) {
@@ -44,6 +44,7 @@ func checkScale(pass *lint.Pass, l *loop.Loop, backward *loop.Event, reported ma
 			if global(pass, part, node) {
 				return
 			}
+			mean = mean || isMean(pass, part, node)
 			if w, is := pass.Outermost(pass.Eval(part.Scope, part.Frame, node.Func)); is != pyscan.No && w.Kind == workspace.DDP {
 				wrapper = w
 			}
@@ -68,7 +69,11 @@ func checkScale(pass *lint.Pass, l *loop.Loop, backward *loop.Event, reported ma
 	if word == "divided" {
 		effect = "smaller"
 	}
-	wrappedAt(pass.Reportf(at, "the loss is %s by the number of ranks before backward, but DDP averages gradients over the ranks itself: they come out %s by that number", word, effect), wrapper).
+	d := pass.Reportf(at, "the loss is %s by the number of ranks before backward, but DDP averages gradients over the ranks itself: they come out %s by that number", word, effect)
+	if word == "multiplied" && !mean {
+		d.As(lint.Info) // a sum over the samples of all ranks wants it, and nothing shows that this is none
+	}
+	wrappedAt(d, wrapper).
 		Note(backward.At, "backward runs here").Help("leave the loss as it is, and scale only what is logged")
 }
 
@@ -83,6 +88,20 @@ func ranks(pass *lint.Pass, part loop.Source, e syntax.Expr) bool {
 		return false // of one DataParallel process, as often as not
 	}
 	return loop.IsWorldSize(pass, part.Scope, part.Frame, e)
+}
+
+// isMean reports whether a call makes a mean over the samples of a rank: a loss of torch, or .mean(). Sums say so in their call, and are
+// left alone.
+func isMean(pass *lint.Pass, part loop.Source, call *syntax.Call) bool {
+	if attr, ok := call.Func.(*syntax.Attribute); ok && attr.Attr == "mean" {
+		return true
+	}
+	callee := pass.Expand(pass.Eval(part.Scope, part.Frame, call.Func))
+	if inst, ok := callee.(*pyscan.Instance); ok {
+		callee = inst.Of
+	}
+	name := pass.ExternalName(callee)
+	return strings.HasPrefix(name, "torch.nn.") && (strings.HasSuffix(strings.ToLower(name), "loss") || strings.Contains(name, "cross_entropy"))
 }
 
 // global reports whether a call shows that the loss is a sum, or spans the ranks: it must be scaled then.

@@ -281,7 +281,18 @@ func rank(pass *lint.Pass, scope *pyscan.Scope, test syntax.Expr) int {
 					return which
 				}
 			}
+			return 0
 		}
+		found := 0
+		for _, value := range e.Values { // not dist.is_initialized() or rank == 0
+			switch which := rank(pass, scope, value); {
+			case which != 0 && found == 0:
+				found = which
+			case which != 0 || !negated(value):
+				return 0
+			}
+		}
+		return found
 	case *syntax.Name:
 		if def := scope.Def(e); def != nil && def.Kind == pyscan.AssignDef && def.Value != nil {
 			switch def.Value.(type) {
@@ -301,9 +312,9 @@ func rank(pass *lint.Pass, scope *pyscan.Scope, test syntax.Expr) int {
 		if len(e.Ops) != 1 || !isRank(pass, scope, e.Left, 3) {
 			return 0
 		}
-		if local, ok := e.Comparators[0].(*syntax.List); ok { // [-1, 0]: without a launcher, or the main rank
+		if local := elements(e.Comparators[0]); local != nil { // [-1, 0]: without a launcher, or the main rank
 			switch {
-			case len(local.Elts) != 2:
+			case len(local) != 2:
 			case e.Ops[0] == syntax.In:
 				return 1
 			case e.Ops[0] == syntax.NotIn:
@@ -323,6 +334,22 @@ func rank(pass *lint.Pass, scope *pyscan.Scope, test syntax.Expr) int {
 		}
 	}
 	return 0
+}
+
+// elements are those of a list or tuple; nil for anything else.
+func elements(e syntax.Expr) []syntax.Expr {
+	switch e := e.(type) {
+	case *syntax.List:
+		return e.Elts
+	case *syntax.Tuple:
+		return e.Elts
+	}
+	return nil
+}
+
+func negated(e syntax.Expr) bool {
+	not, ok := e.(*syntax.UnaryOp)
+	return ok && not.Op == syntax.Not
 }
 
 func mainName(name string) int {

@@ -30,7 +30,7 @@ var SchedulerDoubleStep = &lint.Rule{
 			for _, step := range l.Deep(loop.Step) {
 				engine = engine || step.By == loop.Engine && !exclusive(step.Guard, sched.Guard)
 			}
-			if !engine {
+			if !engine || withoutEngine(sched.Guard) {
 				continue
 			}
 			if given, ok := ofEngine(pass, sched); ok {
@@ -40,6 +40,16 @@ var SchedulerDoubleStep = &lint.Rule{
 			}
 		}
 	},
+}
+
+// withoutEngine reports whether a guard says that there is no engine: if not self.deepspeed.
+func withoutEngine(guard loop.Guard) bool {
+	for _, c := range guard {
+		if c.Negated && c.Expr != nil && workspace.NamesAny(c.Expr, "deepspeed", "engine") {
+			return true
+		}
+	}
+	return false
 }
 
 // exclusive reports whether two guards never hold together: the branches of one if.

@@ -56,6 +56,9 @@ type bypass struct {
 
 // backward is loss.backward() of a loss that an engine computed.
 func (b *bypass) backward(event *loop.Event) {
+	if class := event.Scope.EnclosingClass(); class != nil && b.pass.Derives(&pyscan.Class{Origin: pyscan.From(class.Module, class.Node), Scope: class}, "torch.optim.Optimizer") == pyscan.Yes {
+		return // an optimizer that steps while gradients are made, and reduces them itself
+	}
 	for _, part := range loop.Sources(event, b.pass) {
 		call, ok := part.Node.(*syntax.Call)
 		if !ok {
@@ -69,6 +72,9 @@ func (b *bypass) backward(event *loop.Event) {
 		engine, ok := engineOf(b.pass, b.pass.Eval(part.Scope, part.Frame, call.Func))
 		if !ok {
 			continue
+		}
+		if apart(engine, event) {
+			return
 		}
 		b.engines = append(b.engines, engine)
 		deepspeed := b.pass.Pin(event.Scope.Module.File.Path, "deepspeed")
@@ -98,6 +104,41 @@ func (b *bypass) backward(event *loop.Event) {
 		d.Help("call %s.backward(loss)", model)
 		return
 	}
+}
+
+// apart reports whether the engine is made under a test of the same setting as the event stands under: the branches of programs that train
+// with DeepSpeed or without.
+func apart(engine workspace.Wrapper, event *loop.Event) bool {
+	at := engine.Value.Site()
+	if at.Module == nil || at.Node == nil {
+		return false
+	}
+	tested := map[string]bool{}
+	for _, stmt := range workspace.Around(pyscan.ScopeAt(at.Module, at.Node), at.Node) {
+		if test, ok := stmt.(*syntax.If); ok && workspace.Within(test.Body, at.Node) {
+			settings(test.Test, func(name string) { tested[name] = true })
+		}
+	}
+	if len(tested) == 0 {
+		return false
+	}
+	found := false
+	for _, cond := range event.Guard {
+		if cond.Expr != nil {
+			settings(cond.Expr, func(name string) { found = found || tested[name] })
+		}
+	}
+	return found
+}
+
+// settings visits the attributes that a test reads: self.env_type, args.deepspeed.
+func settings(test syntax.Expr, visit func(name string)) {
+	syntax.Inspect(test, func(n syntax.Node) bool {
+		if attr, ok := n.(*syntax.Attribute); ok {
+			visit(attr.Attr)
+		}
+		return true
+	})
 }
 
 // newerKeys are keys of DeepSpeed that no release before torchStyle has.
