@@ -136,9 +136,7 @@ func (r *shellReader) nested(texts []field, env *Tree, at source.Span) {
 				}
 			case len(word) > 1 && strings.HasSuffix(word, ";"):
 				f = f.head(len(word) - 1)
-				if f.word = f.span(); f.runs[0].from != nil {
-					f.word = f.runs[0].use
-				}
+				f.word = f.site()
 				words = append(words, f)
 				flush()
 			default:
@@ -152,11 +150,32 @@ func (r *shellReader) nested(texts []field, env *Tree, at source.Span) {
 	flush()
 }
 
+// span is where the text of a field is written: in the command, or in the value of the variable that all of it comes from.
 func (f field) span() source.Span {
 	if len(f.runs) == 0 {
 		return f.word
 	}
-	return f.runs[0].at.Cover(f.runs[len(f.runs)-1].at)
+	first := f.runs[0]
+	if f.has(func(part run) bool { return part.from != first.from }) { // both: there is no one place, and what lies between is something else
+		return f.site()
+	}
+	return first.at.Cover(f.runs[len(f.runs)-1].at)
+}
+
+// site is where a field stands in the command, whatever variables its text comes from.
+func (f field) site() source.Span {
+	span := f.word
+	for i, part := range f.runs {
+		at := part.at
+		if part.from != nil {
+			at = part.use
+		}
+		if i == 0 {
+			span = at
+		}
+		span = span.Cover(at)
+	}
+	return span
 }
 
 func isName(s string) bool {

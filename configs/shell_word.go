@@ -129,10 +129,7 @@ func (f field) split() []field {
 	current.runs = nil
 	flush := func() {
 		if len(current.runs) > 0 {
-			current.word = source.Span{Start: current.runs[0].at.Start, End: current.runs[len(current.runs)-1].at.End}
-			if current.runs[0].from != nil {
-				current.word = current.runs[0].use
-			}
+			current.word = current.site()
 			fields = append(fields, current)
 		}
 		current.runs = nil

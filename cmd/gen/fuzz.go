@@ -34,6 +34,7 @@ type result struct {
 	target
 	executions, interesting, total int
 	took                           time.Duration
+	cpu                            time.Duration // of go test and all it started
 	stored                         int
 	finding                        string
 }
@@ -42,6 +43,9 @@ var (
 	declared = regexp.MustCompile(`(?m)^func (Fuzz\w+)\(`)
 	progress = regexp.MustCompile(`execs: (\d+) .*new interesting: (\d+) \(total: (\d+)\)`)
 )
+
+// maxStored bounds an input that is stored, in bytes of its file.
+const maxStored = 4 << 10
 
 // tail keeps the end of what a test says.
 const tail = 2000
@@ -70,7 +74,7 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	fmt.Printf("%-16s %-18s %12s %8s %8s %8s %7s  %s\n", "package", "target", "executions", "new", "total", "seconds", "stored", "finding")
+	fmt.Printf("%-16s %-18s %12s %8s %8s %8s %8s %7s  %s\n", "package", "target", "executions", "new", "total", "seconds", "cpu", "stored", "finding")
 	failed := false
 	var mu sync.Mutex
 	var workers sync.WaitGroup
@@ -87,7 +91,7 @@ func main() {
 				mu.Lock()
 				failed = failed || r.finding != ""
 				first, _, _ := strings.Cut(r.finding, "\n")
-				fmt.Printf("%-16s %-18s %12d %8d %8d %8.0f %7d  %s\n", r.folder, r.name, r.executions, r.interesting, r.total, r.took.Seconds(), r.stored, first)
+				fmt.Printf("%-16s %-18s %12d %8d %8d %8.0f %8.0f %7d  %s\n", r.folder, r.name, r.executions, r.interesting, r.total, r.took.Seconds(), r.cpu.Seconds(), r.stored, first)
 				if r.finding != "" {
 					fmt.Fprintf(os.Stderr, "%s %s:\n%s\n", r.folder, r.name, r.finding)
 				}
@@ -133,8 +137,45 @@ func find(filter *regexp.Regexp) (all []target, err error) {
 	return all, nil
 }
 
-// run runs one target.
-func run(ctx context.Context, t target, each time.Duration, parallel int) result {
+// run runs one target. What only a pause of the whole machine made fail is no finding: the target goes on for the rest of its time.
+func run(ctx context.Context, t target, each time.Duration, parallel int) (all result) {
+	all.target = t
+	for all.took < each && ctx.Err() == nil {
+		r := once(ctx, t, each-all.took, parallel)
+		all.executions += r.executions
+		all.interesting += r.interesting
+		all.total = r.total
+		all.took += r.took
+		all.cpu += r.cpu
+		if r.finding == "" {
+			break
+		}
+		if input := writtenTo.FindStringSubmatch(r.finding); input == nil || !strings.Contains(r.finding, hung) || !passes(ctx, t, input[1]) {
+			all.finding = r.finding
+			break
+		}
+	}
+	return all
+}
+
+// hung is what go test says of a process that answered too late: its clock runs on while the process is stopped.
+const hung = "hung or terminated unexpectedly"
+
+var writtenTo = regexp.MustCompile(`Failing input written to (\S+)`)
+
+// passes runs a target on one input, which is removed where nothing is wrong with it.
+func passes(ctx context.Context, t target, input string) bool {
+	name := "^" + t.name + "$/^" + filepath.Base(input) + "$"
+	if err := exec.CommandContext(ctx, "go", "test", "./"+t.folder, "-run", name, "-timeout", patience.String()).Run(); err != nil {
+		return false
+	}
+	return os.Remove(filepath.Join(t.folder, input)) == nil
+}
+
+// patience bounds the run on one input, after which go test itself gives up on it too.
+const patience = 10 * time.Second
+
+func once(ctx context.Context, t target, each time.Duration, parallel int) result {
 	command := exec.CommandContext(ctx, "go", "test", "./"+t.folder, "-run", "^$", "-fuzz", "^"+t.name+"$", "-fuzztime", each.String(), "-parallel", strconv.Itoa(parallel), "-timeout", "0")
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	command.WaitDelay = time.Minute
@@ -143,6 +184,9 @@ func run(ctx context.Context, t target, each time.Duration, parallel int) result
 	start := time.Now()
 	err := command.Run()
 	r := result{target: t, took: time.Since(start)}
+	if state := command.ProcessState; state != nil {
+		r.cpu = state.UserTime() + state.SystemTime()
+	}
 	for _, match := range progress.FindAllSubmatch(out.Bytes(), -1) {
 		r.executions, _ = strconv.Atoi(string(match[1]))
 		r.interesting, _ = strconv.Atoi(string(match[2]))
@@ -203,7 +247,7 @@ func keep(t target, count int) (stored int, err error) {
 			return stored, err
 		}
 		name := filepath.Join(to, inputs[i].name)
-		if _, err := os.Stat(name); err == nil || len(text) > 8<<10 {
+		if _, err := os.Stat(name); err == nil || len(text) > maxStored {
 			continue
 		}
 		if err := os.WriteFile(name, text, 0o666); err != nil {
