@@ -21,6 +21,7 @@ type Module struct {
 	byName  func() map[string][]Call
 	scopes  map[syntax.Node]*Scope
 	imports map[*syntax.Alias]*Import
+	bodies  bodies
 }
 
 // Call is a call, with the scope that it stands in.
@@ -333,41 +334,4 @@ func Parameters(args *syntax.Arguments) []Param {
 		add(args.KwArg, VarKeywords, nil)
 	}
 	return params
-}
-
-// ScopeAt is the innermost scope whose body holds a node.
-func ScopeAt(m *Module, node syntax.Node) *Scope {
-	scope := m.Root
-	at := node.Span()
-	for {
-		inner := (*Scope)(nil)
-		for _, child := range scope.Children {
-			if !child.Node.Span().Contains(at) {
-				continue
-			}
-			if body := child.Body(); len(body) > 0 {
-				if at.Start >= body[0].Span().Start || decoratorOf(body[0], at.Start) {
-					inner = child
-				}
-			} else if lambda, ok := child.Node.(*syntax.Lambda); ok && lambda.Body.Span().Contains(at) {
-				inner = child
-			}
-		}
-		if inner == nil {
-			return scope
-		}
-		scope = inner
-	}
-}
-
-// decoratorOf reports whether offset lies in the decorators of the first statement of a body, which start before it.
-func decoratorOf(stmt syntax.Stmt, offset uint32) bool {
-	var decorators []syntax.Expr
-	switch s := stmt.(type) {
-	case *syntax.FunctionDef:
-		decorators = s.Decorators
-	case *syntax.ClassDef:
-		decorators = s.Decorators
-	}
-	return len(decorators) > 0 && offset >= decorators[0].Span().Start && offset < stmt.Span().Start
 }

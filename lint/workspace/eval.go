@@ -41,6 +41,8 @@ type evaluator struct {
 	named       map[nameKey]nameFlags
 	known       map[*pyscan.Module]map[string]string // what in-house names mean
 	gradsOf     map[*syntax.Call]bool                // calls whose result is being asked for gradients
+	gradSteps   int                                  // calls asked for them since the first of those
+	switched    map[*pyscan.Scope]map[string]bool    // paths whose gradients a function switches on
 	located     map[importKey]string
 	holds       map[importKey]bool
 	foreign     map[*pyscan.Import]bool

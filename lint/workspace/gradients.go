@@ -15,7 +15,7 @@ func (v *View) RequiresGrad(scope *pyscan.Scope, frame *pyscan.Frame, e syntax.E
 			return pyscan.Maybe
 		}
 	}
-	if path := pyscan.Path(e); path != "" && switchesGradOn(scope, path) || madeWithGrad(scope, e) {
+	if path := pyscan.Path(e); path != "" && v.switchesGradOn(scope, path) || madeWithGrad(scope, e) {
 		return pyscan.Yes
 	}
 	return v.carriesGrad(v.Eval(scope, frame, e), e)
@@ -37,22 +37,37 @@ func madeWithGrad(scope *pyscan.Scope, e syntax.Expr) bool {
 }
 
 // switchesGradOn reports whether a function asks for gradients of a tensor it was given: x.requires_grad_(), x.requires_grad = True.
-func switchesGradOn(scope *pyscan.Scope, path string) bool {
-	found := false
-	for _, stmt := range scope.Body() {
-		syntax.Inspect(stmt, func(n syntax.Node) bool {
-			switch n := n.(type) {
-			case *syntax.Call:
-				if attr, ok := n.Func.(*syntax.Attribute); ok && (attr.Attr == "requires_grad_" || attr.Attr == "retain_grad") && pyscan.Path(attr.Value) == path {
-					found = found || len(n.Args) == 0 || !isFalse(n.Args[0])
+func (v *View) switchesGradOn(scope *pyscan.Scope, path string) bool {
+	switched, known := v.eval.switched[scope]
+	if !known {
+		for _, stmt := range scope.Body() {
+			syntax.Inspect(stmt, func(n syntax.Node) bool {
+				on := ""
+				switch n := n.(type) {
+				case *syntax.Call:
+					if attr, ok := n.Func.(*syntax.Attribute); ok && (attr.Attr == "requires_grad_" || attr.Attr == "retain_grad") && (len(n.Args) == 0 || !isFalse(n.Args[0])) {
+						on = pyscan.Path(attr.Value)
+					}
+				case *syntax.Assign:
+					if attr, ok := n.Targets[0].(*syntax.Attribute); ok && attr.Attr == "requires_grad" && !isFalse(n.Value) {
+						on = pyscan.Path(attr.Value)
+					}
 				}
-			case *syntax.Assign:
-				found = found || pyscan.Path(n.Targets[0]) == path+".requires_grad" && !isFalse(n.Value)
-			}
-			return !found
-		})
+				if on != "" {
+					if switched == nil {
+						switched = map[string]bool{}
+					}
+					switched[on] = true
+				}
+				return true
+			})
+		}
+		if v.eval.switched == nil {
+			v.eval.switched = map[*pyscan.Scope]map[string]bool{}
+		}
+		v.eval.switched[scope] = switched
 	}
-	return found
+	return switched[path]
 }
 
 // withoutParameters are modules that hand on the gradients of their input and have none of their own.
@@ -102,15 +117,24 @@ func (v *View) carriesGrad(value pyscan.Value, e syntax.Expr) pyscan.Truth {
 	return pyscan.Maybe
 }
 
+// maxGradSteps bounds the calls that one question about gradients goes back through: each may be given the results of several others.
+const maxGradSteps = 64
+
 // resultGrad is carriesGrad of what a call of something opaque gives.
 func (v *View) resultGrad(value *pyscan.Result, e syntax.Expr) pyscan.Truth {
 	if value.Call == nil {
 		return pyscan.Maybe
 	}
-	scope := v.scopeOfCall(value)
 	if v.eval.gradsOf[value.Call] { // what comes round a loop adds nothing by itself
 		return pyscan.No
 	}
+	if len(v.eval.gradsOf) == 0 {
+		v.eval.gradSteps = 0
+	}
+	if v.eval.gradSteps++; v.eval.gradSteps > maxGradSteps {
+		return pyscan.Maybe
+	}
+	scope := v.scopeOfCall(value)
 	if v.eval.gradsOf == nil {
 		v.eval.gradsOf = map[*syntax.Call]bool{}
 	}

@@ -1,6 +1,8 @@
 package workspace
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/trainvet/trainvet/pyscan"
@@ -206,11 +208,9 @@ func Around(scope *pyscan.Scope, node syntax.Node) []syntax.Stmt {
 	body := scope.Body()
 	for {
 		var next syntax.Stmt
-		for _, stmt := range body {
-			if stmt.Span().Contains(at) {
-				next = stmt
-				break
-			}
+		// Statements come one after another: the first that does not end before the node is the only one that can hold it.
+		if i, _ := slices.BinarySearchFunc(body, at.End, func(stmt syntax.Stmt, end uint32) int { return cmp.Compare(stmt.Span().End, end) }); i < len(body) && body[i].Span().Contains(at) {
+			next = body[i]
 		}
 		if next == nil {
 			return list
