@@ -14,6 +14,7 @@ type Pass struct {
 	Rule    *Rule
 	options map[string]any
 	found   []*Diagnostic
+	once    map[any]any
 }
 
 // NewPass prepares a rule for work. Options hold what the settings say; what they leave out has its default.
@@ -30,6 +31,21 @@ func (p *Pass) Report(d Diagnostic) *Diagnostic {
 // Reportf takes a finding of the rule's own severity.
 func (p *Pass) Reportf(at source.Place, format string, args ...any) *Diagnostic {
 	return p.Report(Diagnostic{At: at, Message: fmt.Sprintf(format, args...)})
+}
+
+// Once gives what make gives, which is called for the first question with that key alone, as long as the rule looks at the same file. What
+// takes a walk over a function or a file is asked so where it is asked for each of its loops or calls: thousands stand in one file.
+// The key has a type that no other question of the rule has.
+func Once[K comparable, T any](p *Pass, key K, make func() T) T {
+	if known, ok := p.once[key]; ok {
+		return known.(T)
+	}
+	made := make()
+	if p.once == nil {
+		p.once = map[any]any{}
+	}
+	p.once[key] = made
+	return made
 }
 
 // Findings are the findings so far, each with its severity.

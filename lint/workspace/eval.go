@@ -42,7 +42,10 @@ type evaluator struct {
 	known       map[*pyscan.Module]map[string]string // what in-house names mean
 	gradsOf     map[*syntax.Call]bool                // calls whose result is being asked for gradients
 	gradSteps   int                                  // calls asked for them since the first of those
-	switched    map[*pyscan.Scope]map[string]bool    // paths whose gradients a function switches on
+	frozen      map[*pyscan.Scope]frozenPaths        // by class
+	gradless    map[*syntax.With]bool
+	switches    map[*pyscan.Scope]bool            // functions that speak of switching gradients off
+	switched    map[*pyscan.Scope]map[string]bool // paths whose gradients a function switches on
 	located     map[importKey]string
 	holds       map[importKey]bool
 	foreign     map[*pyscan.Import]bool

@@ -12,6 +12,7 @@ import (
 // pass is followed through a few calls only.
 const (
 	maxCallers     = 24
+	maxSites       = 1000 // calls of one name in a file: of more it is not known which function they reach
 	maxCallerFiles = 8
 	maxExpansions  = 3
 )
@@ -170,7 +171,11 @@ func (v *View) Callers(function *pyscan.Scope) []pyscan.Call {
 			if m == nil {
 				continue
 			}
-			for _, site := range m.CallsOf(name) {
+			sites := m.CallsOf(name)
+			if len(sites) > maxSites {
+				continue
+			}
+			for _, site := range sites {
 				for _, callee := range Alternatives(v.Eval(site.Scope, nil, site.Call.Func)) {
 					if f := v.calledFunc(callee); f != nil && f.Scope == function {
 						list = append(list, site)

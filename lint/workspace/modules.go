@@ -204,17 +204,13 @@ func Leaf(e syntax.Expr) string { return leafOf(e) }
 // part of an if.
 func Around(scope *pyscan.Scope, node syntax.Node) []syntax.Stmt {
 	var list []syntax.Stmt
-	at := node.Span()
 	body := scope.Body()
 	for {
-		var next syntax.Stmt
-		// Statements come one after another: the first that does not end before the node is the only one that can hold it.
-		if i, _ := slices.BinarySearchFunc(body, at.End, func(stmt syntax.Stmt, end uint32) int { return cmp.Compare(stmt.Span().End, end) }); i < len(body) && body[i].Span().Contains(at) {
-			next = body[i]
-		}
-		if next == nil {
+		i := holding(body, node)
+		if i < 0 {
 			return list
 		}
+		next := body[i]
 		list = append(list, next)
 		body = nil
 		for _, block := range Blocks(next) {
@@ -223,6 +219,17 @@ func Around(scope *pyscan.Scope, node syntax.Node) []syntax.Stmt {
 			}
 		}
 	}
+}
+
+// holding is the index of the statement of a block that holds a node, -1 where none does. Statements come one after another: the first
+// that does not end before the node is the only one that can.
+func holding(block []syntax.Stmt, node syntax.Node) int {
+	at := node.Span()
+	i, _ := slices.BinarySearchFunc(block, at.End, func(stmt syntax.Stmt, end uint32) int { return cmp.Compare(stmt.Span().End, end) })
+	if i < len(block) && block[i].Span().Contains(at) {
+		return i
+	}
+	return -1
 }
 
 // NamesAny reports whether an expression, as written, holds a name, attribute or text of which one of the words, in lower case, is part.
@@ -286,10 +293,8 @@ func (v *View) WithoutGradients(scope *pyscan.Scope, node syntax.Node) bool {
 		for _, stmt := range Around(s, node) {
 			switch stmt := stmt.(type) {
 			case *syntax.With:
-				for _, item := range stmt.Items {
-					if noGrad(v, v.Eval(s, nil, item.Context)) || v.switchesOff(s, item.Context) {
-						return true
-					}
+				if v.withoutGrad(s, stmt) {
+					return true
 				}
 			case *syntax.If:
 				inBody := Within(stmt.Body, node)
@@ -324,8 +329,31 @@ func (v *View) switchesOff(scope *pyscan.Scope, e syntax.Expr) bool {
 	if f == nil || f.Scope.Node == nil {
 		return false
 	}
-	text := f.Scope.Module.File.Slice(f.Scope.Node.Span())
-	return strings.Contains(text, "inference_mode") || strings.Contains(text, "no_grad")
+	off, known := v.eval.switches[f.Scope]
+	if !known {
+		text := f.Scope.Module.File.Slice(f.Scope.Node.Span())
+		off = strings.Contains(text, "inference_mode") || strings.Contains(text, "no_grad")
+		if v.eval.switches == nil {
+			v.eval.switches = map[*pyscan.Scope]bool{}
+		}
+		v.eval.switches[f.Scope] = off
+	}
+	return off
+}
+
+// withoutGrad reports whether one of the contexts of a with statement switches gradients off.
+func (v *View) withoutGrad(scope *pyscan.Scope, with *syntax.With) bool {
+	off, known := v.eval.gradless[with]
+	if !known {
+		off = slices.ContainsFunc(with.Items, func(item *syntax.WithItem) bool {
+			return noGrad(v, v.Eval(scope, nil, item.Context)) || v.switchesOff(scope, item.Context)
+		})
+		if v.eval.gradless == nil {
+			v.eval.gradless = map[*syntax.With]bool{}
+		}
+		v.eval.gradless[with] = off
+	}
+	return off
 }
 
 func stripNot(e syntax.Expr) (syntax.Expr, bool) {
@@ -371,31 +399,62 @@ func (v *View) Frozen(scope *pyscan.Scope, module syntax.Expr) bool {
 	if path == "" || class == nil {
 		return false
 	}
-	frozen := false
-	syntax.Inspect(class.Node, func(n syntax.Node) bool {
+	off, known := v.eval.frozen[class]
+	if !known {
+		off = frozenIn(class.Node)
+		if v.eval.frozen == nil {
+			v.eval.frozen = map[*pyscan.Scope]frozenPaths{}
+		}
+		v.eval.frozen[class] = off
+	}
+	at, _ := slices.BinarySearch(off.parts, path+".") // what begins so stands there, if anywhere
+	return off.whole[path] || at < len(off.parts) && strings.HasPrefix(off.parts[at], path+".")
+}
+
+// frozenPaths are what a class freezes.
+type frozenPaths struct {
+	whole map[string]bool // modules of which a loop freezes all parameters
+	parts []string        // paths of weights, sorted, and of modules with a dot behind them
+}
+
+func frozenIn(class syntax.Node) frozenPaths {
+	off := frozenPaths{whole: map[string]bool{}}
+	add := func(frozen bool, path string) {
+		if frozen {
+			off.parts = append(off.parts, path)
+		}
+	}
+	syntax.Inspect(class, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.Call: // self.wte.requires_grad_(False), self.wte.weight.requires_grad_(False)
-			if attr, ok := n.Func.(*syntax.Attribute); ok && attr.Attr == "requires_grad_" && strings.HasPrefix(pyscan.Path(attr.Value), path) && len(n.Args) == 1 {
-				frozen = frozen || isFalse(n.Args[0])
+			if attr, ok := n.Func.(*syntax.Attribute); ok && attr.Attr == "requires_grad_" && len(n.Args) == 1 {
+				add(isFalse(n.Args[0]), pyscan.Path(attr.Value)+".")
 			}
 		case *syntax.Assign: // self.wte.weight.requires_grad = False
-			if attr, ok := n.Targets[0].(*syntax.Attribute); ok && attr.Attr == "requires_grad" && strings.HasPrefix(pyscan.Path(attr.Value), path+".") {
-				frozen = frozen || isFalse(n.Value)
+			if attr, ok := n.Targets[0].(*syntax.Attribute); ok && attr.Attr == "requires_grad" {
+				add(isFalse(n.Value), pyscan.Path(attr.Value))
 			}
 		case *syntax.For: // for p in self.wte.parameters(): p.requires_grad = False
-			if call, ok := n.Iter.(*syntax.Call); ok && pyscan.Path(call.Func) == path+".parameters" {
-				for _, stmt := range n.Body {
-					if assign, ok := stmt.(*syntax.Assign); ok {
-						if attr, ok := assign.Targets[0].(*syntax.Attribute); ok && attr.Attr == "requires_grad" {
-							frozen = frozen || isFalse(assign.Value)
-						}
+			call, ok := n.Iter.(*syntax.Call)
+			if !ok {
+				break
+			}
+			path, all := strings.CutSuffix(pyscan.Path(call.Func), ".parameters")
+			if !all {
+				break
+			}
+			for _, stmt := range n.Body {
+				if assign, ok := stmt.(*syntax.Assign); ok {
+					if attr, ok := assign.Targets[0].(*syntax.Attribute); ok && attr.Attr == "requires_grad" {
+						off.whole[path] = off.whole[path] || isFalse(assign.Value)
 					}
 				}
 			}
 		}
-		return !frozen
+		return true
 	})
-	return frozen
+	slices.Sort(off.parts)
+	return off
 }
 
 func isFalse(e syntax.Expr) bool {

@@ -111,16 +111,14 @@ func (v *View) update(scope *pyscan.Scope, frame *pyscan.Frame, m *pyscan.Mappin
 
 // After gives the statements that follow a node in its own block.
 func After(body []syntax.Stmt, def syntax.Node) []syntax.Stmt {
-	for i, stmt := range body {
-		if !stmt.Span().Contains(def.Span()) {
-			continue
-		}
-		for _, inner := range Blocks(stmt) {
-			if rest := After(inner, def); rest != nil {
-				return rest
-			}
-		}
-		return body[i+1:]
+	i := holding(body, def)
+	if i < 0 {
+		return nil
 	}
-	return nil
+	for _, inner := range Blocks(body[i]) {
+		if rest := After(inner, def); rest != nil {
+			return rest
+		}
+	}
+	return body[i+1:]
 }

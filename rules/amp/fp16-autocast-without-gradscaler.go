@@ -94,12 +94,12 @@ func plainTraining(pass *lint.Pass, l *loop.Loop, w *loop.Window) bool {
 		if backward.By != loop.Plain || backward.In(loop.NoGradContext) || backward.Loss == nil || scaledByHand(pass, backward.Scope, backward.Loss, 3) {
 			return false
 		}
-		if !asked[backward.Scope] && mentionsScaler(backward.Scope) {
+		if !asked[backward.Scope] && mentionsScaler(pass, backward.Scope) {
 			return false
 		}
 		asked[backward.Scope] = true
 	}
-	if mentionsScaler(l.Scope) || mentionsScaler(w.Micro.Scope) {
+	if mentionsScaler(pass, l.Scope) || mentionsScaler(pass, w.Micro.Scope) {
 		return false
 	}
 	for event := range l.All {
@@ -135,11 +135,15 @@ func ownLoss(pass *lint.Pass, step *loop.Event) bool {
 
 // mentionsScaler reports whether a function, or its class, has a name that speaks of loss scaling: then something that is not understood
 // may do it.
-func mentionsScaler(scope *pyscan.Scope) bool {
-	var node syntax.Node = scope.Node
+func mentionsScaler(pass *lint.Pass, scope *pyscan.Scope) bool {
 	if class := scope.EnclosingClass(); class != nil {
-		node = class.Node
+		scope = class
 	}
+	type question struct{ scope *pyscan.Scope }
+	return lint.Once(pass, question{scope}, func() bool { return namesScaler(scope) })
+}
+
+func namesScaler(scope *pyscan.Scope) bool {
 	found := false
 	visit := func(n syntax.Node) bool {
 		name := ""
@@ -155,8 +159,8 @@ func mentionsScaler(scope *pyscan.Scope) bool {
 		found = found || strings.Contains(name, "scaler") || strings.Contains(name, "loss_scal") || strings.Contains(name, "scale_loss") || strings.Contains(name, "lossscal")
 		return !found
 	}
-	if node != nil {
-		syntax.Inspect(node, visit)
+	if scope.Node != nil {
+		syntax.Inspect(scope.Node, visit)
 		return found
 	}
 	for _, stmt := range scope.Body() {

@@ -2,6 +2,7 @@ package amp
 
 import (
 	_ "embed"
+	"slices"
 
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/source"
@@ -73,10 +74,14 @@ func lastArgument(call *syntax.Call) uint32 {
 
 // onlyBfloat16 reports whether every autocast of the file, and of what its loops run elsewhere, is surely bfloat16, and gives one.
 func onlyBfloat16(pass *lint.Pass, module *pyscan.Module, loops []*loop.Loop) (at source.Place, ok bool) {
-	var list []autocast
-	for _, stmt := range module.Tree.Body {
-		list = append(list, autocastsIn(pass, module.Root, nil, stmt)...)
-	}
+	type question struct{ module *pyscan.Module }
+	list := slices.Clip(lint.Once(pass, question{module}, func() []autocast {
+		var list []autocast
+		for _, stmt := range module.Tree.Body {
+			list = append(list, autocastsIn(pass, module.Root, nil, stmt)...)
+		}
+		return list
+	}))
 	for _, l := range loops {
 		for event := range l.All {
 			if event.In(loop.NoGradContext) {

@@ -28,55 +28,77 @@ var scalers = &pyscan.Words{Names: map[string]bool{"GradScaler": true, "ShardedG
 // files whose functions it is handed to.
 func loopsWith(pass *lint.Pass, module *pyscan.Module, made *syntax.Call) []*loop.Loop {
 	var list []*loop.Loop
-	for _, m := range append([]*pyscan.Module{module}, handedTo(pass, module, made)...) {
-		for _, l := range pass.Loops(m) {
+	for _, m := range append([]*pyscan.Module{module}, handedTo(pass, module)[made]...) {
+		list = append(list, scaledLoops(pass, m)[made]...)
+	}
+	return list
+}
+
+// scaledLoops are the loops of a file that scale a loss, by the calls that may have made what scales it.
+func scaledLoops(pass *lint.Pass, module *pyscan.Module) map[*syntax.Call][]*loop.Loop {
+	type question struct{ module *pyscan.Module }
+	return lint.Once(pass, question{module}, func() map[*syntax.Call][]*loop.Loop {
+		by := map[*syntax.Call][]*loop.Loop{}
+		for _, l := range pass.Loops(module) {
 			for event := range l.All {
-				if scaled(event) && madeBy(pass, event, made) {
-					list = append(list, l)
-					break
+				if !scaled(event) {
+					continue
+				}
+				expr := scalerOf(event)
+				if expr == nil {
+					continue
+				}
+				for _, made := range makers(pass, pass.Eval(event.Scope, event.Frame, expr)) {
+					if list := by[made]; len(list) == 0 || list[len(list)-1] != l {
+						by[made] = append(list, l)
+					}
 				}
 			}
 		}
-	}
-	return list
+		return by
+	})
 }
 
-// handedTo lists the other files of which a function is called with the scaler.
-func handedTo(pass *lint.Pass, module *pyscan.Module, made *syntax.Call) []*pyscan.Module {
-	var list []*pyscan.Module
-	for _, site := range module.Calls {
-		call, scope := site.Call, site.Scope
-		args := slices.Clone(call.Args)
-		for _, k := range call.Keywords {
-			args = append(args, k.Value)
-		}
-		for _, arg := range args {
-			if workspace.Leaf(arg) == "" || !isMadeBy(pass, pass.Eval(scope, nil, arg), made) {
-				continue
+// handedTo lists for each call that makes a scaler the other files of which a function is called with that.
+func handedTo(pass *lint.Pass, module *pyscan.Module) map[*syntax.Call][]*pyscan.Module {
+	type question struct{ module *pyscan.Module }
+	return lint.Once(pass, question{module}, func() map[*syntax.Call][]*pyscan.Module {
+		by := map[*syntax.Call][]*pyscan.Module{}
+		scalerCalls(pass, module, func(_ *pyscan.Scope, made *syntax.Call) { by[made] = nil })
+		for _, site := range module.Calls {
+			call, scope := site.Call, site.Scope
+			args := slices.Clone(call.Args)
+			for _, k := range call.Keywords {
+				args = append(args, k.Value)
 			}
-			if f := pass.Called(pass.Eval(scope, nil, call.Func)); f != nil && f.Scope.Module != module && !slices.Contains(list, f.Scope.Module) {
-				list = append(list, f.Scope.Module)
+			for _, arg := range args {
+				if workspace.Leaf(arg) == "" {
+					continue
+				}
+				for _, made := range makers(pass, pass.Eval(scope, nil, arg)) {
+					list, is := by[made]
+					if !is {
+						continue
+					}
+					if f := pass.Called(pass.Eval(scope, nil, call.Func)); f != nil && f.Scope.Module != module && !slices.Contains(list, f.Scope.Module) {
+						by[made] = append(list, f.Scope.Module)
+					}
+				}
 			}
 		}
-	}
-	return list
+		return by
+	})
 }
 
-func madeBy(pass *lint.Pass, e *loop.Event, made *syntax.Call) bool {
-	expr := scalerOf(e)
-	if expr == nil {
-		return false
-	}
-	return isMadeBy(pass, pass.Eval(e.Scope, e.Frame, expr), made)
-}
-
-func isMadeBy(pass *lint.Pass, value pyscan.Value, made *syntax.Call) bool {
+// makers are the calls that may have made a value.
+func makers(pass *lint.Pass, value pyscan.Value) []*syntax.Call {
+	var list []*syntax.Call
 	for _, one := range pass.Bare(value) {
-		if inst, ok := one.(*pyscan.Instance); ok && inst.Call == made {
-			return true
+		if inst, ok := one.(*pyscan.Instance); ok && inst.Call != nil {
+			list = append(list, inst.Call)
 		}
 	}
-	return false
+	return list
 }
 
 // trained are the dtypes of the parameters that the loops train ("torch.float16"), with where each was chosen: of the models whose parameters
@@ -116,7 +138,7 @@ func trained(pass *lint.Pass, loops []*loop.Loop) (dtype string, at source.Place
 		held = called
 	}
 	for _, model := range held {
-		if adapted(model.scope.Module) {
+		if adapted(pass, model.scope.Module) {
 			return "", source.Place{}
 		}
 		name, where := pass.ParameterType(model.scope, model.frame, model.e)
@@ -153,12 +175,10 @@ func parametersOf(call *syntax.Call) []syntax.Expr {
 }
 
 // adapted reports whether a file freezes parameters or puts adapters on models: what trains then has a dtype of its own.
-func adapted(module *pyscan.Module) bool {
-	text := strings.ToLower(string(module.File.Text))
-	for _, word := range []string{"lora", "peft", "requires_grad", "adapter"} {
-		if strings.Contains(text, word) {
-			return true
-		}
-	}
-	return false
+func adapted(pass *lint.Pass, module *pyscan.Module) bool {
+	type question struct{ module *pyscan.Module }
+	return lint.Once(pass, question{module}, func() bool {
+		text := strings.ToLower(string(module.File.Text))
+		return slices.ContainsFunc([]string{"lora", "peft", "requires_grad", "adapter"}, func(word string) bool { return strings.Contains(text, word) })
+	})
 }

@@ -59,12 +59,12 @@ func checkLoss(pass *lint.Pass, l *loop.Loop, backward *loop.Event, reported map
 			return // the wrapper's own forward makes (a part of) the loss: its reducer is ready
 		}
 	}
-	if len(found) == 0 || reducesByHand(backward) {
+	if len(found) == 0 || reducesByHand(pass, backward) {
 		return
 	}
 	p := found[len(found)-1] // the first to run
 	for _, window := range loop.Windows(l, pass) {
-		if reducesByHand(window.Steps...) {
+		if reducesByHand(pass, window.Steps...) {
 			return
 		}
 	}

@@ -1,6 +1,7 @@
 package ddp
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/trainvet/trainvet/lint"
@@ -48,31 +49,28 @@ func noSync(c loop.Context) (call *syntax.Call, result *pyscan.Result, model pys
 
 // reducesByHand reports whether the functions around an event hold a call that says it synchronises: then whoever wrote
 // them knows what the wrapper leaves undone.
-func reducesByHand(events ...*loop.Event) bool {
-	walked := map[*pyscan.Scope]bool{} // thousands of events can stand in one function
-	for _, event := range events {
+func reducesByHand(pass *lint.Pass, events ...*loop.Event) bool {
+	type question struct{ scope *pyscan.Scope }
+	return slices.ContainsFunc(events, func(event *loop.Event) bool {
 		scope := event.Scope
 		for scope.Parent != nil && scope.Kind == pyscan.LambdaScope {
 			scope = scope.Parent
 		}
-		if walked[scope] {
-			continue
-		}
-		walked[scope] = true
-		for _, stmt := range scope.Body() {
-			found := false
-			syntax.Inspect(stmt, func(n syntax.Node) bool {
-				if call, ok := n.(*syntax.Call); ok && synchronises(pyscan.LastName(call.Func)) {
-					found = true
-				}
-				return !found
-			})
-			if found {
-				return true
+		return lint.Once(pass, question{scope}, func() bool { return saysItSynchronises(scope) })
+	})
+}
+
+func saysItSynchronises(scope *pyscan.Scope) bool {
+	found := false
+	for _, stmt := range scope.Body() {
+		syntax.Inspect(stmt, func(n syntax.Node) bool {
+			if call, ok := n.(*syntax.Call); ok && synchronises(pyscan.LastName(call.Func)) {
+				found = true
 			}
-		}
+			return !found
+		})
 	}
-	return false
+	return found
 }
 
 func synchronises(name string) bool {

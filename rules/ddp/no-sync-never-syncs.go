@@ -56,7 +56,7 @@ func checkWindow(pass *lint.Pass, l *loop.Loop, w *loop.Window, reported map[sou
 			}
 		}
 	}
-	if guilty == nil || !always && !inverted || always && syncsElsewhere(l, w) || reducesByHand(append(w.Steps, backward)...) {
+	if guilty == nil || !always && !inverted || always && syncsElsewhere(l, w) || reducesByHand(pass, append(w.Steps, backward)...) {
 		return
 	}
 	call, result, model := noSync(*guilty)
@@ -96,7 +96,7 @@ func checkWindow(pass *lint.Pass, l *loop.Loop, w *loop.Window, reported map[sou
 
 // checkFlags looks at flags that switch synchronisation: model.require_backward_grad_sync = not last.
 func checkFlags(pass *lint.Pass, l *loop.Loop, w *loop.Window, reported map[source.Place]bool) {
-	if len(w.Steps) == 0 || reducesByHand(w.Steps...) {
+	if len(w.Steps) == 0 || reducesByHand(pass, w.Steps...) {
 		return
 	}
 	for _, event := range w.Micro.Of(loop.NoSync) {

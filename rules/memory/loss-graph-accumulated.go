@@ -101,17 +101,23 @@ func runsModel(pass *lint.Pass, scope *pyscan.Scope, e syntax.Expr, mode *syntax
 
 func keepsResult(pass *lint.Pass, scope *pyscan.Scope, l syntax.Node, mode func() *syntax.Call) bool {
 	found := false
-	adding := additions(l)
+	adding := byName(additions(l))
 	if len(adding) == 0 {
 		return false
 	}
+	asked := map[string]bool{}
 	syntax.Inspect(l, func(n syntax.Node) bool {
 		switch s := n.(type) {
 		case *syntax.FunctionDef, *syntax.ClassDef, *syntax.Lambda:
 			return false
 		case *syntax.Assign:
-			if path := pyscan.Path(s.Targets[0]); path != "" && len(s.Targets) == 1 && !found && len(keeping(adding, path)) > 0 {
-				found = runsModel(pass, scope, s.Value, mode())
+			if path := pyscan.Path(s.Targets[0]); path != "" && len(s.Targets) == 1 && !found {
+				kept, known := asked[path]
+				if !known {
+					kept = len(keeping(adding[pyscan.LastPart(path)], path)) > 0
+					asked[path] = kept
+				}
+				found = kept && runsModel(pass, scope, s.Value, mode())
 			}
 		}
 		return !found
@@ -150,6 +156,29 @@ type keeper struct {
 
 // keepers are the statements of a loop that add a value to something: total += loss, total = total + loss, losses.append(loss).
 func keepers(l syntax.Node, path string) []keeper { return keeping(additions(l), path) }
+
+// byName sorts additions by the last names of what stands in them, so that those that may add a value are found without a look at all.
+func byName(additions []syntax.Stmt) map[string][]syntax.Stmt {
+	by := map[string][]syntax.Stmt{}
+	for _, stmt := range additions {
+		syntax.Inspect(stmt, func(n syntax.Node) bool {
+			name := ""
+			switch n := n.(type) {
+			case *syntax.Name:
+				name = n.ID
+			case *syntax.Attribute:
+				name = n.Attr
+			default:
+				return true
+			}
+			if list := by[name]; len(list) == 0 || list[len(list)-1] != stmt {
+				by[name] = append(list, stmt)
+			}
+			return true
+		})
+	}
+	return by
+}
 
 // additions are the statements of a loop that add any value to something.
 func additions(l syntax.Node) []syntax.Stmt {

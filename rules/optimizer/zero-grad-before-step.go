@@ -38,26 +38,64 @@ var ZeroGradBeforeStep = &lint.Rule{
 	},
 }
 
+// maxSteps is how many steps a zero_grad is held against: of those behind it only the next can have nothing between, but for the
+// branches of an if.
+const maxSteps = 4
+
+// cleared is a zero_grad whose step is still to come.
+type cleared struct {
+	zero  *loop.Event
+	last  *loop.Event // the backward or step before it, whichever came last
+	tried int
+}
+
 // checkThrownAway looks in one loop for backward, zero_grad and step in this order, the last two side by side.
 func checkThrownAway(pass *lint.Pass, root, l *loop.Loop) {
 	steps := l.Of(loop.Step)
-	for _, zero := range l.Of(loop.ZeroGrad) {
-		if zero.Call == nil || zero.By == loop.Engine || len(zero.Call.Args) > 0 || zero.In(loop.NoGradContext) {
-			continue
-		}
-		for _, step := range steps {
-			if step.By == loop.Engine || step.Call == nil || step.By != loop.Scaler && len(step.Call.Args) > 0 || !sameOptimizer(zero, step, steps) ||
-				!sameConditions(zero.Guard, step.Guard) || !nothingBetween(zero, step) {
-				continue
+	var open []cleared
+	var last *loop.Event
+	for event := range l.Events {
+		switch event.Kind {
+		case loop.ZeroGrad:
+			if event.Call != nil && event.By != loop.Engine && len(event.Call.Args) == 0 && !event.In(loop.NoGradContext) {
+				open = append(open, cleared{event, last, 0})
 			}
-			if backward := lostBackward(l, zero, step); backward != nil {
-				d := pass.Reportf(root.Place(zero), "the gradients are cleared between backward and the optimizer's step: the step has none to follow, and the model does not learn")
-				d.Note(backward.At, "they are computed here").Note(step.At, "the optimizer steps here")
-				moveBehind(d, zero, step)
-				return
+		case loop.GradDivide:
+			open = nil // a hand that touches gradients
+		case loop.Backward:
+			open, last = nil, event
+		case loop.Step:
+			last = event
+			kept := open[:0]
+			for _, c := range open {
+				if backward := lostBackward(c, event, steps); backward != nil {
+					d := pass.Reportf(root.Place(c.zero), "the gradients are cleared between backward and the optimizer's step: the step has none to follow, and the model does not learn")
+					d.Note(backward.At, "they are computed here").Note(event.At, "the optimizer steps here")
+					moveBehind(d, c.zero, event)
+					return
+				}
+				if c.tried++; c.tried < maxSteps {
+					kept = append(kept, c)
+				}
 			}
+			open = kept
 		}
 	}
+}
+
+// lostBackward is the backward whose gradients a zero_grad clears before a step: the last thing before it, that runs whenever it does.
+func lostBackward(c cleared, step *loop.Event, steps []*loop.Event) *loop.Event {
+	if c.last == nil || c.last.Kind != loop.Backward || c.last.By == loop.Foreign || c.last.In(loop.NoGradContext) {
+		return nil
+	}
+	if c.last.Guard.Always() != pyscan.Yes && !sameConditions(c.last.Guard, c.zero.Guard) {
+		return nil
+	}
+	if step.By == loop.Engine || step.Call == nil || step.By != loop.Scaler && len(step.Call.Args) > 0 || !sameOptimizer(c.zero, step, steps) ||
+		!sameConditions(c.zero.Guard, step.Guard) || !nothingBetween(c.zero, step) {
+		return nil
+	}
+	return c.last
 }
 
 // sameOptimizer reports whether what is cleared is what is stepped: the same name, or the model where there is one optimizer.
@@ -110,27 +148,6 @@ func nothingBetween(zero, step *loop.Event) bool {
 		}
 	}
 	return false
-}
-
-// lostBackward is the backward whose gradients a zero_grad clears: the last one before it, that runs whenever it does, with none
-// between it and the step, and no hand that touches gradients on the way.
-func lostBackward(l *loop.Loop, zero, step *loop.Event) *loop.Event {
-	var last *loop.Event
-	for event := range l.Events {
-		switch {
-		case event.Order > step.Order:
-			return last
-		case event.Kind == loop.Backward && event.Order < zero.Order:
-			if last = nil; event.By != loop.Foreign && !event.In(loop.NoGradContext) && (event.Guard.Always() == pyscan.Yes || sameConditions(event.Guard, zero.Guard)) {
-				last = event
-			}
-		case event.Kind == loop.Backward, event.Kind == loop.GradDivide && event.Order > zero.Order:
-			return nil
-		case event.Kind == loop.Step && event.Order < zero.Order: // the gradients have served, and are cleared after it
-			last = nil
-		}
-	}
-	return last
 }
 
 // moveBehind offers to write zero_grad after the step, where both are statements on lines of their own.
