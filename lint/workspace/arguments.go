@@ -45,10 +45,7 @@ func (v *View) parsedArgument(args *pyscan.Result, name string, at pyscan.Origin
 		return nil
 	}
 	setting := &pyscan.Setting{Origin: at, Name: name}
-	for _, site := range parser.CallsOf("add_argument") {
-		if !declares(site.Call, name) {
-			continue
-		}
+	if site, declared := v.declared(parser)[name]; declared {
 		setting.Origin = pyscan.From(parser, site.Call)
 		if e := Argument(site.Call, "default", -1); e != nil {
 			setting.Default = v.Eval(site.Scope, nil, e)
@@ -57,29 +54,48 @@ func (v *View) parsedArgument(args *pyscan.Result, name string, at pyscan.Origin
 				setting.Default = &pyscan.Const{Origin: setting.Origin, V: boolean(c.Text == "store_false")}
 			}
 		}
-		return setting
 	}
 	return setting
 }
 
-// declares reports whether an add_argument call makes the attribute: by dest, else by its first long option.
-func declares(call *syntax.Call, name string) bool {
+// declared are the calls of add_argument in a file by the attributes that they make, the first for each.
+func (v *View) declared(m *pyscan.Module) map[string]pyscan.Call {
+	by := v.eval.declared[m]
+	if by != nil {
+		return by
+	}
+	by = map[string]pyscan.Call{}
+	for _, site := range m.CallsOf("add_argument") {
+		for _, name := range attributes(site.Call) {
+			if _, taken := by[name]; !taken {
+				by[name] = site
+			}
+		}
+	}
+	if v.eval.declared == nil {
+		v.eval.declared = map[*pyscan.Module]map[string]pyscan.Call{}
+	}
+	v.eval.declared[m] = by
+	return by
+}
+
+// attributes are the names under which the value of an add_argument call may be asked for: that of dest, else those of its options.
+func attributes(call *syntax.Call) []string {
 	for _, k := range call.Keywords {
 		if k.Arg == "dest" {
-			c, ok := k.Value.(*syntax.Constant)
-			return ok && c.Text == name
+			if c, ok := k.Value.(*syntax.Constant); ok {
+				return []string{c.Text}
+			}
+			return nil
 		}
 	}
+	var names []string
 	for _, arg := range call.Args {
-		c, ok := arg.(*syntax.Constant)
-		if !ok || c.Kind != syntax.StrConstant {
-			continue
-		}
-		if strings.ReplaceAll(strings.TrimLeft(c.Text, "-"), "-", "_") == name {
-			return true
+		if c, ok := arg.(*syntax.Constant); ok && c.Kind == syntax.StrConstant {
+			names = append(names, strings.ReplaceAll(strings.TrimLeft(c.Text, "-"), "-", "_"))
 		}
 	}
-	return false
+	return names
 }
 
 // parsedDataclasses is HfArgumentParser(...).parse_args_into_dataclasses(): one instance for each dataclass given.

@@ -44,8 +44,10 @@ type evaluator struct {
 	gradSteps   int                                  // calls asked for them since the first of those
 	frozen      map[*pyscan.Scope]frozenPaths        // by class
 	gradless    map[*syntax.With]bool
-	switches    map[*pyscan.Scope]bool            // functions that speak of switching gradients off
-	switched    map[*pyscan.Scope]map[string]bool // paths whose gradients a function switches on
+	switches    map[*pyscan.Scope]bool                    // functions that speak of switching gradients off
+	declared    map[*pyscan.Module]map[string]pyscan.Call // what makes an attribute of the arguments
+	changes     map[*pyscan.Scope]map[string][]change     // keys that a function sets, by the name of the dict
+	switched    map[*pyscan.Scope]map[string]bool         // paths whose gradients a function switches on
 	located     map[importKey]string
 	holds       map[importKey]bool
 	foreign     map[*pyscan.Import]bool
@@ -367,6 +369,9 @@ func (v *View) outside(scope *pyscan.Scope, frame *pyscan.Frame, name string, at
 	return &pyscan.Unknown{Origin: at}
 }
 
+// maxSetters bounds the functions that declare a variable of the module global: of one that more may set nothing is known.
+const maxSetters = 256
+
 // moduleName is what a module's own name is bound to when the module has run, star imports included; nil when it has none.
 func (v *View) moduleName(m *pyscan.Module, name string) pyscan.Value {
 	var alternatives []pyscan.Value
@@ -375,7 +380,11 @@ func (v *View) moduleName(m *pyscan.Module, name string) pyscan.Value {
 	} else if defs := m.Root.Defs(name); len(defs) > 0 {
 		alternatives = append(alternatives, v.EvalDef(m.Root, nil, defs[len(defs)-1]))
 	}
-	for _, scope := range m.Globals[name] {
+	setters := m.Globals[name]
+	if len(setters) > maxSetters {
+		return &pyscan.Unknown{Origin: pyscan.From(m, setters[0].Node)}
+	}
+	for _, scope := range setters {
 		for _, def := range scope.Defs(name) {
 			alternatives = append(alternatives, v.EvalDef(scope, nil, def))
 		}

@@ -187,6 +187,58 @@ func (v *View) Engine(w Wrapper) EngineConfig {
 	return EngineConfig{}
 }
 
+// maxChanges bounds the statements that set keys of a dict again: after more of them none of its keys is known.
+const maxChanges = 256
+
+// change sets a key of a dict, or any ("" and all).
+type change struct {
+	at  uint32 // byte of the file
+	key string
+	all bool
+}
+
+// changesIn are the changes of dicts in a function, by the name of the dict, in the order of the text.
+func (v *View) changesIn(scope *pyscan.Scope) map[string][]change {
+	by := v.eval.changes[scope]
+	if by != nil {
+		return by
+	}
+	by = map[string][]change{}
+	add := func(base syntax.Expr, n syntax.Node, key string, all bool) {
+		if name := pyscan.Path(base); name != "" {
+			by[name] = append(by[name], change{n.Span().Start, key, all})
+		}
+	}
+	for _, stmt := range scope.Body() {
+		syntax.Inspect(stmt, func(n syntax.Node) bool {
+			switch n := n.(type) {
+			case *syntax.Assign:
+				for _, target := range n.Targets {
+					if sub, ok := target.(*syntax.Subscript); ok {
+						key, base := outermostKey(sub)
+						add(base, n, key, key == "")
+					}
+				}
+			case *syntax.Call:
+				if attr, ok := n.Func.(*syntax.Attribute); ok && (attr.Attr == "update" || attr.Attr == "pop") {
+					if sub, ok := attr.Value.(*syntax.Subscript); ok {
+						key, base := outermostKey(sub)
+						add(base, n, key, false)
+					} else {
+						add(attr.Value, n, "", true)
+					}
+				}
+			}
+			return true
+		})
+	}
+	if v.eval.changes == nil {
+		v.eval.changes = map[*pyscan.Scope]map[string][]change{}
+	}
+	v.eval.changes[scope] = by
+	return by
+}
+
 // changed is a part of which keys are set again between where its dict is written and where it is used: these are open.
 func (v *View) changed(part *Part, scope *pyscan.Scope, e syntax.Expr, use *syntax.Call) *Part {
 	name, ok := e.(*syntax.Name)
@@ -195,41 +247,15 @@ func (v *View) changed(part *Part, scope *pyscan.Scope, e syntax.Expr, use *synt
 	}
 	var keys []string
 	all := false
-	for _, stmt := range scope.Body() {
-		syntax.Inspect(stmt, func(n syntax.Node) bool {
-			if n == nil || n.Span().Start > use.Span().Start {
-				return false
-			}
-			switch n := n.(type) {
-			case *syntax.Assign:
-				for _, target := range n.Targets {
-					if sub, ok := target.(*syntax.Subscript); ok {
-						key, base := outermostKey(sub)
-						if pyscan.Path(base) != name.ID {
-							continue
-						}
-						if key == "" {
-							all = true
-						}
-						keys = append(keys, key)
-					}
-				}
-			case *syntax.Call:
-				if attr, ok := n.Func.(*syntax.Attribute); ok && (attr.Attr == "update" || attr.Attr == "pop") {
-					base := attr.Value
-					if sub, ok := base.(*syntax.Subscript); ok {
-						var key string
-						key, base = outermostKey(sub)
-						if pyscan.Path(base) == name.ID {
-							keys = append(keys, key)
-						}
-					} else if pyscan.Path(base) == name.ID {
-						all = true
-					}
-				}
-			}
-			return true
-		})
+	for _, one := range v.changesIn(scope)[name.ID] {
+		if one.at > use.Span().Start {
+			continue
+		}
+		all = all || one.all || len(keys) == maxChanges
+		if all {
+			break // whatever keys there are, none is known
+		}
+		keys = append(keys, one.key)
 	}
 	if len(keys) == 0 && !all {
 		return part

@@ -22,8 +22,11 @@ func (v *View) union(at pyscan.Origin, values ...pyscan.Value) pyscan.Value {
 			for _, have := range list {
 				known = known || same(have, one)
 			}
-			if !known {
-				list = append(list, one)
+			if known {
+				continue
+			}
+			if list = append(list, one); len(list) > pyscan.MaxAlternatives {
+				return &pyscan.Unknown{Origin: at}
 			}
 		}
 	}
@@ -32,8 +35,6 @@ func (v *View) union(at pyscan.Origin, values ...pyscan.Value) pyscan.Value {
 		return &pyscan.Unknown{Origin: at}
 	case len(list) == 1:
 		return list[0]
-	case len(list) > pyscan.MaxAlternatives:
-		return &pyscan.Unknown{Origin: at}
 	}
 	return &pyscan.Union{Origin: at, Alternatives: list}
 }

@@ -1,7 +1,9 @@
 package distributed
 
 import (
+	"cmp"
 	_ "embed"
+	"slices"
 	"strings"
 
 	"github.com/trainvet/trainvet/lint"
@@ -189,15 +191,9 @@ func rankTest(pass *lint.Pass, scope *pyscan.Scope, call *syntax.Call) *guard {
 	var found *guard
 	body := scope.Body()
 	for _, stmt := range workspace.Around(scope, call) {
-		for _, before := range body {
-			if before == stmt {
-				break
-			}
-			if test, ok := before.(*syntax.If); ok && len(test.OrElse) == 0 && returns(test.Body) {
-				if which := rank(pass, scope, test.Test); which != 0 {
-					found = &guard{test.Test, which < 0, test, true}
-				}
-			}
+		left := leaving(pass, scope, body)
+		if before, _ := slices.BinarySearchFunc(left, stmt.Span().Start, func(one *guard, start uint32) int { return cmp.Compare(one.stmt.Span().Start, start) }); before > 0 {
+			found = left[before-1]
 		}
 		body = nil
 		switch stmt := stmt.(type) {
@@ -234,6 +230,25 @@ func rankTest(pass *lint.Pass, scope *pyscan.Scope, call *syntax.Call) *guard {
 		}
 	}
 	return found
+}
+
+// leaving are the tests of the rank in a block under which some ranks leave the function.
+func leaving(pass *lint.Pass, scope *pyscan.Scope, block []syntax.Stmt) []*guard {
+	if len(block) == 0 {
+		return nil
+	}
+	type question struct{ first syntax.Stmt }
+	return lint.Once(pass, question{block[0]}, func() []*guard {
+		var list []*guard
+		for _, stmt := range block {
+			if test, ok := stmt.(*syntax.If); ok && len(test.OrElse) == 0 && returns(test.Body) {
+				if which := rank(pass, scope, test.Test); which != 0 {
+					list = append(list, &guard{test.Test, which < 0, test, true})
+				}
+			}
+		}
+		return list
+	})
 }
 
 func returns(body []syntax.Stmt) bool {
@@ -416,25 +431,39 @@ func paired(pass *lint.Pass, scope *pyscan.Scope, test *guard, call *syntax.Call
 	if class := scope.EnclosingClass(); class != nil {
 		around = class
 	}
-	found := false
-	visit := func(root syntax.Node) {
-		syntax.Inspect(root, func(n syntax.Node) bool {
-			twin, ok := n.(*syntax.Call)
-			if !ok || twin == call || found {
-				return !found
-			}
-			inner := pyscan.ScopeAt(scope.Module, twin)
-			if opposite := rankTest(pass, inner, twin); opposite != nil && opposite.main != test.main {
-				other, _ := collective(pass, inner, nil, twin)
-				found = other == name || waitsIn(pass, inner, twin, 2)
-			}
-			return !found
-		})
-	}
-	for _, stmt := range around.Body() {
-		visit(stmt)
-	}
-	return found
+	made := underTests(pass, around)[!test.main]
+	return made.names[name] || made.waits
+}
+
+// met is what some ranks meet in a function or class: the collectives that stand there, and whether a function called there holds one.
+type met struct {
+	names map[string]bool
+	waits bool
+}
+
+// underTests says what is met under tests of the rank, by whether the main process is the one that does.
+func underTests(pass *lint.Pass, around *pyscan.Scope) map[bool]*met {
+	type question struct{ around *pyscan.Scope }
+	return lint.Once(pass, question{around}, func() map[bool]*met {
+		by := map[bool]*met{true: {names: map[string]bool{}}, false: {names: map[string]bool{}}}
+		for _, stmt := range around.Body() {
+			syntax.Inspect(stmt, func(n syntax.Node) bool {
+				call, ok := n.(*syntax.Call)
+				if !ok {
+					return true
+				}
+				inner := pyscan.ScopeAt(around.Module, call)
+				if test := rankTest(pass, inner, call); test != nil {
+					if name, _ := collective(pass, inner, nil, call); name != "" {
+						by[test.main].names[name] = true
+					}
+					by[test.main].waits = by[test.main].waits || waitsIn(pass, inner, call, 2)
+				}
+				return true
+			})
+		}
+		return by
+	})
 }
 
 // waits reports whether statements hold a collective, themselves or in functions they call.
@@ -457,7 +486,11 @@ func waitsIn(pass *lint.Pass, scope *pyscan.Scope, call *syntax.Call, depth int)
 		return false
 	}
 	f := pass.Called(pass.Expand(pass.Eval(scope, nil, call.Func)))
-	return f != nil && f.Scope.Kind == pyscan.FuncScope && waits(pass, f.Scope, f.Scope.Body(), depth-1)
+	type question struct {
+		scope *pyscan.Scope
+		depth int
+	}
+	return f != nil && f.Scope.Kind == pyscan.FuncScope && lint.Once(pass, question{f.Scope, depth}, func() bool { return waits(pass, f.Scope, f.Scope.Body(), depth-1) })
 }
 
 // unconditional is a barrier in a function that each call of it makes: directly in its body, or in a with statement there.
