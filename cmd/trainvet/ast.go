@@ -26,8 +26,9 @@ func (a *app) ast() *cobra.Command {
 				return usagef("ast knows one format, json, not %q", format)
 			}
 			out := bufio.NewWriter(a.stdout)
+			disk := workspace.NewConfined(a.dir, files...)
 			for _, name := range files {
-				line, err := astLine(filepath.ToSlash(name))
+				line, err := astLine(disk, filepath.ToSlash(name))
 				switch {
 				case name == "":
 					a.unreadable(`""`, check.ErrEmptyName.Error())
@@ -46,8 +47,8 @@ func (a *app) ast() *cobra.Command {
 }
 
 // astLine is the line of one file. Of one that cannot be read it holds the reason in place of the tree.
-func astLine(name string) ([]byte, error) {
-	raw, err := workspace.Disk{}.ReadFile(name)
+func astLine(disk *workspace.Confined, name string) ([]byte, error) {
+	raw, err := disk.ReadFile(name)
 	if err == nil {
 		var file *source.File
 		if file, err = source.Decode(name, source.Python, raw); err == nil {

@@ -3,6 +3,9 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -94,11 +97,12 @@ func TestOutside(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	input := ""
 	run := func(folder string, wantSound bool, args ...string) {
 		t.Helper()
 		trace := filepath.Join(top, "trace")
 		command := exec.Command(strace, append([]string{"-f", "-y", "-o", trace, "-e", "trace=open,openat,openat2,execve", "trainvet"}, args...)...)
-		command.Dir = folder
+		command.Dir, command.Stdin = folder, strings.NewReader(input)
 		out, err := command.CombinedOutput()
 		if _, exited := err.(*exec.ExitError); err != nil && !exited {
 			t.Fatal(err)
@@ -140,4 +144,82 @@ func TestOutside(t *testing.T) {
 	run(top, false, "check", "--format", "concise", project+"/train.py", "project/pkg", project+"/pkg/deep/mod.py")
 	run("/", false, "check", "--format", "concise", project)
 	run(project+"/pkg", false, "check", "--format", "concise", "deep/mod.py", "../train.py", "../run.sh")
+	run(project, false, "ast", "sound.py", "canary_link.py", "linked/canary.py")
+	run(top, false, "ast", "project/sound.py", "project/canary_link.py")
+
+	// The server, with the folder as its workspace and without one.
+	for _, root := range []string{`"file://` + project + `"`, "null"} {
+		input = outsideSession(project, root)
+		run(project, root != "null", "lsp")
+	}
+	input = ""
+
+	// What a change does, where both sides name what lies outside, and where a link takes the place of a file.
+	git := need(t, "git")
+	if err := os.RemoveAll(filepath.Join(project, ".git")); err != nil {
+		t.Fatal(err)
+	}
+	do := func(args ...string) {
+		t.Helper()
+		command := exec.Command(git, append([]string{"-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "core.excludesFile=" + os.DevNull}, args...)...)
+		command.Dir = project
+		if out, err := command.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	do("init", "-q", "--template=")
+	put(project, "becomes_link.json", `{"train_batch_size": 8}`)
+	put(project, "becomes_link.py", "import torch\n")
+	do("add", "-A")
+	do("commit", "-qm", "x")
+	for name, text := range insideFiles {
+		if filepath.Ext(name) != ".ipynb" {
+			put(project, name, text+"\n")
+		}
+	}
+	for name, to := range map[string]string{"becomes_link.json": "../outside/ds.json", "becomes_link.py": "../outside/canary.py"} {
+		if err := errors.Join(os.Remove(filepath.Join(project, name)), os.Symlink(to, filepath.Join(project, name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(project, false, "diff", "HEAD")
+	run(project, false, append([]string{"diff", "HEAD", "."}, "train.py", "becomes_link.py", "ds_link.json", "linked/canary.py")...)
+	run(project+"/pkg", false, "diff", "HEAD", "deep/mod.py", "../train.py", "../becomes_link.json")
+}
+
+// outsideSession opens, closes, changes on disk and asks about files of a project and links out of it.
+func outsideSession(project, root string) string {
+	var out strings.Builder
+	say := func(body string) {
+		body = strings.ReplaceAll(body, "PROJECT", "file://"+project)
+		fmt.Fprintf(&out, "Content-Length: %d\r\n\r\n%s", len(body), body)
+	}
+	say(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"processId":null,"rootUri":` + root + `,"capabilities":{}}}`)
+	say(`{"jsonrpc":"2.0","method":"initialized","params":{}}`)
+	shown := []string{"train.py", "sound.py", "canary_link.py", "linked/canary.py", "ds_link.json", "args_link.yaml", "run.sh", "settings/trainvet.toml", "settings/a.py", "req_link.txt", "conf/linked.yaml"}
+	id := 1
+	for _, event := range []string{"open", "ask", "watch", "ask", "close", "ask"} {
+		for _, name := range shown {
+			at := `{"uri":"PROJECT/` + name + `"`
+			switch event {
+			case "open":
+				text, _ := json.Marshal(insideFiles[name])
+				say(`{"jsonrpc":"2.0","method":"textDocument/didOpen","params":{"textDocument":` + at + `,"languageId":"python","version":1,"text":` + string(text) + `}}}`)
+			case "watch":
+				say(`{"jsonrpc":"2.0","method":"workspace/didChangeWatchedFiles","params":{"changes":[` + at + `,"type":2},` + at + `,"type":1}]}}`)
+			case "close":
+				say(`{"jsonrpc":"2.0","method":"textDocument/didClose","params":{"textDocument":` + at + `}}}`)
+			case "ask":
+				for _, method := range []string{"diagnostic", "documentLink", "documentSymbol", "hover", "definition"} {
+					id++
+					say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"textDocument/%s","params":{"textDocument":%s},"position":{"line":2,"character":8}}}`, id, method, at))
+				}
+			}
+		}
+		id++
+		say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"workspace/diagnostic","params":{"previousResultIds":[]}}`, id))
+	}
+	say(`{"jsonrpc":"2.0","id":9999,"method":"shutdown"}`)
+	say(`{"jsonrpc":"2.0","method":"exit"}`)
+	return out.String()
 }

@@ -1,7 +1,9 @@
 package check
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -54,7 +56,11 @@ func WalkAll(names []string, settings *Resolver) *Walk {
 		case info.IsDir():
 			walk.root = name
 			walk.roots = append(walk.roots, name)
-			walk.folder(name, absolute, ignoredAbove(absolute, settings.Dir))
+			above := ignoredAbove(absolute, settings.Dir)
+			for _, file := range above {
+				walk.tell(file)
+			}
+			walk.folder(name, absolute, above)
 		case !info.Mode().IsRegular():
 			walk.problem(name, errors.New("is a FIFO, device or socket, not a file"))
 		case !settings.Excludes(absolute):
@@ -140,6 +146,14 @@ func (w *walker) problem(name string, err error) {
 	w.problems = append(w.problems, Problem{name, err.Error()})
 }
 
+// tell says of an ignore file that it was not read to its end.
+func (w *walker) tell(file patterns) {
+	if file.cut == "" || slices.ContainsFunc(w.problems, func(p Problem) bool { return p.Path == file.cut }) {
+		return
+	}
+	w.problem(file.cut, fmt.Errorf("larger than %d KB; the rest is not read", maxIgnore>>10))
+}
+
 // folder walks one folder. Above are the ignore files of the folders that it lies in, outermost first.
 func (w *walker) folder(shown, absolute string, above []patterns) {
 	on := w.settings.onDisk
@@ -152,6 +166,7 @@ func (w *walker) folder(shown, absolute string, above []patterns) {
 	if slices.ContainsFunc(entries, func(entry fs.DirEntry) bool { return entry.Name() == ".gitignore" }) {
 		if own, ok := readIgnore(absolute, path.Join(on(shown), ".gitignore")); ok {
 			ignored = append(above[:len(above):len(above)], own)
+			w.tell(own)
 		}
 	}
 	for _, entry := range entries {
@@ -285,19 +300,25 @@ func ignoredAbove(folder, current string) []patterns {
 	}
 }
 
-// ignoreLimit bounds the bytes of an ignore file that are read: each of its lines is held against each name.
-const ignoreLimit = 256 << 10
+// maxIgnore bounds the bytes of an ignore file that are read: each of its lines is held against each name.
+const maxIgnore = 256 << 10
 
 func readIgnore(base, file string) (patterns, bool) {
 	info, err := os.Lstat(filepath.FromSlash(file)) // git follows no link here either
 	if err != nil || !info.Mode().IsRegular() {
 		return patterns{}, false
 	}
-	text, err := readHead(file, ignoreLimit)
+	text, err := readHead(file, maxIgnore+1)
 	if err != nil {
 		return patterns{}, false
 	}
-	return parseIgnore(base, string(text)), true
+	if len(text) <= maxIgnore {
+		return parseIgnore(base, string(text)), true
+	}
+	whole := text[:bytes.LastIndexByte(text[:maxIgnore], '\n')+1] // a part of a pattern means other files
+	own := parseIgnore(base, string(whole))
+	own.cut = file
+	return own, true
 }
 
 func readHead(name string, limit int64) ([]byte, error) {

@@ -11,6 +11,7 @@ import (
 // the folder that they are relative to; it and all names asked about are absolute, with forward slashes.
 type patterns struct {
 	base  string
+	cut   string   // the name of a file that is too large to be read to its end
 	lines []string // as written
 	list  []pattern
 }

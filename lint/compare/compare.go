@@ -59,12 +59,13 @@ func Revision(ctx context.Context, o Options) (*Result, error) {
 	if err != nil || len(changed) == 0 {
 		return &Result{}, err
 	}
-	files, err := newBefore(ctx, o.Repo, o.Dir, o.Commit, changed)
+	disk := workspace.NewConfined(o.Dir, o.Paths...)
+	files, err := newBefore(ctx, disk, o.Repo, o.Dir, o.Commit, changed)
 	if err != nil {
 		return nil, err
 	}
 	defer files.blobs.Close()
-	after := o.side(workspace.NewConfined(o.Dir, o.Paths...))
+	after := o.side(disk)
 	result := &Result{}
 	after.targets, result.Problems = check.Discover(o.Paths, after.settings)
 	old := o.side(files)

@@ -15,7 +15,7 @@ import (
 
 // before is the FS of a commit. What lies outside of the work tree is read from the disk, and so is what has not changed.
 type before struct {
-	workspace.Disk
+	disk    *workspace.Confined
 	repo    *changes.Repo
 	dir     string // the current folder, for names that are relative
 	files   map[string]changes.Entry
@@ -24,8 +24,8 @@ type before struct {
 	blobs   *changes.Blobs
 }
 
-func newBefore(ctx context.Context, repo *changes.Repo, dir, commit string, changed []changes.Change) (*before, error) {
-	b := &before{repo: repo, dir: dir, folders: map[string][]fs.DirEntry{"": nil}, changed: map[string]bool{}}
+func newBefore(ctx context.Context, disk *workspace.Confined, repo *changes.Repo, dir, commit string, changed []changes.Change) (*before, error) {
+	b := &before{disk: disk, repo: repo, dir: dir, folders: map[string][]fs.DirEntry{"": nil}, changed: map[string]bool{}}
 	var err error
 	if b.files, err = repo.Tree(ctx, commit); err != nil {
 		return nil, err
@@ -89,11 +89,19 @@ func (b *before) file(name string) (changes.Entry, string, bool) {
 	return changes.Entry{}, name, false
 }
 
+// Outside is the error of a name that leads out of the project. Links of the commit itself never do.
+func (b *before) Outside(name string) error {
+	if _, ok := b.name(name); ok {
+		return nil
+	}
+	return b.disk.Outside(name)
+}
+
 // Kind implements workspace.FS.
 func (b *before) Kind(name string) workspace.EntryKind {
 	inside, ok := b.name(name)
 	if !ok {
-		return b.Disk.Kind(name)
+		return b.disk.Kind(name)
 	}
 	if _, is := b.folders[inside]; is {
 		return workspace.Folder
@@ -112,14 +120,14 @@ func (b *before) Kind(name string) workspace.EntryKind {
 func (b *before) ReadFile(name string) ([]byte, error) {
 	inside, ok := b.name(name)
 	if !ok {
-		return b.Disk.ReadFile(name)
+		return b.disk.ReadFile(name)
 	}
 	found, at, is := b.file(inside)
 	if !is {
 		return nil, fs.ErrNotExist
 	}
 	if !b.changed[at] && at == inside {
-		return b.Disk.ReadFile(name)
+		return b.disk.ReadFile(name)
 	}
 	return b.blobs.Read(found.Blob, source.MaxSize)
 }
@@ -128,7 +136,7 @@ func (b *before) ReadFile(name string) ([]byte, error) {
 func (b *before) ReadDir(name string) ([]fs.DirEntry, error) {
 	inside, ok := b.name(name)
 	if !ok {
-		return b.Disk.ReadDir(name)
+		return b.disk.ReadDir(name)
 	}
 	entries, is := b.folders[inside]
 	if !is {

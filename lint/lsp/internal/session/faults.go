@@ -1,9 +1,6 @@
 package session
 
-import (
-	"github.com/trainvet/trainvet/lint/check"
-	"github.com/trainvet/trainvet/lint/workspace"
-)
+import "github.com/trainvet/trainvet/lint/check"
 
 // Faults are what is wrong with settings files, by their absolute paths.
 func (st *State) Faults() map[string][]check.SettingsFault {
@@ -29,9 +26,15 @@ func (st *State) TextAt(absolute string) *Text {
 			return doc.Text
 		}
 	}
-	raw, err := workspace.Disk{}.ReadFile(absolute)
-	if err != nil {
-		return NewText("")
+	for _, p := range st.projects {
+		if _, in := p.Name(absolute); !in && !p.settings.Uses(absolute) {
+			continue
+		}
+		raw, err := p.read(absolute)
+		if err != nil {
+			break
+		}
+		return NewText(string(raw))
 	}
-	return NewText(string(raw))
+	return NewText("")
 }

@@ -56,6 +56,9 @@ func (p *Project) next() *Project {
 	return &next
 }
 
+// read gives what is on disk now, as a check that is started now would read it: what links lead to outside of the project is not.
+func (p *Project) read(absolute string) ([]byte, error) { return newRooted(p.Root).ReadFile(absolute) }
+
 // Name is what the project calls an absolute path; false where it does not hold it.
 func (p *Project) Name(absolute string) (string, bool) { return below(p.Root, absolute) }
 

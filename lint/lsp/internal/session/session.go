@@ -219,11 +219,13 @@ func (s *Session) Watched(changed, moved []string) {
 
 // fromDisk lets the text on disk hold for a file, or that there is none.
 func (st *State) fromDisk(absolute string) {
-	raw, err := workspace.Disk{}.ReadFile(absolute)
 	for i, p := range st.projects {
 		name, in := p.Name(absolute)
+		if !in {
+			continue
+		}
+		raw, err := p.read(absolute)
 		switch {
-		case !in:
 		case err != nil || decodes(name, raw) == nil:
 			st.projects[i] = p.withoutText(absolute)
 		case p.snapshot.Kind(name) == workspace.Absent: // new: folders look different too
