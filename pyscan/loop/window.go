@@ -1,6 +1,8 @@
 package loop
 
 import (
+	"slices"
+
 	"github.com/trainvet/trainvet/pyscan"
 	"github.com/trainvet/trainvet/pyscan/syntax"
 )
@@ -41,11 +43,17 @@ func window(l *Loop, backward []*Event, link Linker) *Window {
 	steps := l.Deep(Step)
 	if len(steps) > 0 {
 		w.Steps = steps
+		var guards []Guard
 		for step, in := range l.All {
 			if step.Kind != Step {
 				continue
 			}
 			guard := l.guardOf(step, in)
+			if slices.ContainsFunc(guards, guard.otherwise) { // one optimizer or another in each iteration
+				w.Accumulates, w.Boundary = pyscan.No, nil
+				return w
+			}
+			guards = append(guards, guard)
 			boundary := guard.Boundary()
 			if boundary == nil {
 				if sameGuard(guard, backward) || guard.Always() != pyscan.No {
@@ -104,6 +112,12 @@ func (l *Loop) guardOf(event *Event, in *Loop) Guard {
 		}
 	}
 	return guard
+}
+
+// otherwise reports whether one of two guards that differ in nothing else holds where the other does not: the branches of one if.
+func (g Guard) otherwise(other Guard) bool {
+	return len(g) > 0 && len(g) == len(other) && g[len(g)-1].Expr != nil && g[len(g)-1].Expr == other[len(g)-1].Expr && g[len(g)-1].Negated != other[len(g)-1].Negated &&
+		slices.EqualFunc(g[:len(g)-1], other[:len(g)-1], func(a, b Cond) bool { return a.Expr == b.Expr && a.Negated == b.Negated })
 }
 
 func sameGuard(step Guard, backward []*Event) bool {
