@@ -7,7 +7,8 @@
 // A FOLDER holds a checkout a repository, in a folder called OWNER+NAME, at the commit that testdata/corpus/triage.tsv names; or
 // single configs and an INDEX.tsv, with a heading, whose columns are file, dialect, repository, path there, commit. Each of these is
 // checked alone in an empty folder, and stands in the list under its repository with "file:" before it.
-// It prints the errors and warnings that the list does not know (`new`), those of the list that are found no more (`gone`)
+// It prints the errors and warnings that the list does not know (`new`), those of the list, in repositories that are there, that are
+// found no more (`gone`)
 // and, by rule, how many of the judged ones are true. A line of the list is: repository, commit, path, line, rule, severity,
 // verdict (true, false or unsure), reason. Lines may shift by a few; the list is matched by file and rule in order.
 package main
@@ -74,30 +75,37 @@ func main() {
 			fmt.Printf("new\t%s\t%s:%d\t%s\t%s\t%s\n", repository, path, line, f.Rule.Name, f.Severity, f.Message)
 		}
 	}
-	looked := map[bool]bool{} // at single files, at checkouts
+	looked := map[string]bool{} // at these repositories
 	for _, folder := range flag.Args() {
 		folder, err := filepath.Abs(folder)
 		if err != nil {
 			log.Fatal(err)
 		}
 		index, err := os.ReadFile(filepath.Join(folder, "INDEX.tsv"))
-		looked[err == nil] = true
 		if err == nil {
 			singles(folder, string(index), selected, compare)
+			for _, j := range list {
+				looked[j.repository] = looked[j.repository] || strings.HasPrefix(j.repository, single)
+			}
 			continue
 		}
 		for _, repository := range repositories(list) {
 			checkout := filepath.Join(folder, strings.ReplaceAll(repository, "/", "+"))
 			if _, err := os.Stat(checkout); err != nil {
-				log.Printf("no checkout of %s: %v", repository, err)
 				continue
 			}
+			looked[repository] = true
 			compare(repository, "", findings(checkout, selected))
+		}
+	}
+	for _, repository := range repositories(list) {
+		if !looked[repository] {
+			log.Printf("no checkout of %s", repository)
 		}
 	}
 	gone := 0
 	for _, j := range list {
-		if !j.seen && looked[strings.HasPrefix(j.repository, single)] && (len(selected) == 0 || slices.Contains(selected, j.rule)) {
+		if !j.seen && looked[j.repository] && (len(selected) == 0 || slices.Contains(selected, j.rule)) {
 			gone++
 			fmt.Printf("gone\t%s\t%s:%d\t%s\t%s\n", j.repository, j.path, j.line, j.rule, j.verdict)
 		}
