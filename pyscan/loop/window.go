@@ -114,10 +114,15 @@ func (l *Loop) guardOf(event *Event, in *Loop) Guard {
 	return guard
 }
 
-// otherwise reports whether one of two guards that differ in nothing else holds where the other does not: the branches of one if.
+// otherwise reports whether two guards are the branches of one test of a boundary, under no other boundary: one of them holds in each
+// iteration.
 func (g Guard) otherwise(other Guard) bool {
-	return len(g) > 0 && len(g) == len(other) && g[len(g)-1].Expr != nil && g[len(g)-1].Expr == other[len(g)-1].Expr && g[len(g)-1].Negated != other[len(g)-1].Negated &&
-		slices.EqualFunc(g[:len(g)-1], other[:len(g)-1], func(a, b Cond) bool { return a.Expr == b.Expr && a.Negated == b.Negated })
+	last := len(g) - 1
+	if last < 0 || len(other) != len(g) || g[last].Expr == nil || g[last].Expr != other[last].Expr || g[last].Negated == other[last].Negated {
+		return false
+	}
+	same := slices.EqualFunc(g[:last], other[:last], func(a, b Cond) bool { return a.Expr == b.Expr && a.Negated == b.Negated })
+	return same && g[:last].Boundary() == nil && (g[last:].Boundary() != nil || other[last:].Boundary() != nil)
 }
 
 func sameGuard(step Guard, backward []*Event) bool {

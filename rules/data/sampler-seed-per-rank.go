@@ -73,7 +73,10 @@ func ranked(pass *lint.Pass, scope *pyscan.Scope, e syntax.Expr, depth int) bool
 		if value, in := attribute(scope, e); value != nil && depth > 0 {
 			return ranked(pass, in, value, depth-1)
 		}
-		return e.Attr == "rank" || e.Attr == "global_rank" || e.Attr == "local_rank" || e.Attr == "process_index"
+		switch e.Attr {
+		case "rank", "global_rank", "local_rank", "process_index", "distributed_rank", "dist_rank":
+			return true
+		}
 	}
 	return false
 }
