@@ -1,6 +1,7 @@
 package source
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strconv"
@@ -52,13 +53,30 @@ func notebook(file *File) (*File, error) {
 func (f *File) addCell(cell notebookCell, number int32) {
 	base := uint32(len(f.Text))
 	text := append([]byte(nil), cell.text...)
+	opens, continued := false, false // the line of code before opens a block; the line before goes on in this one, and is no Python
 	for start := 0; start < len(text); {
 		end := start
 		for end < len(text) && text[end] != '\n' {
 			end++
 		}
-		if at := start + len(text[start:end]) - len(strings.TrimLeft(string(text[start:end]), " \t")); at < end && (strings.IndexByte("%!?", text[at]) >= 0 || helpLine().Match(text[at:end])) {
-			text[at] = '#'
+		line := bytes.TrimRight(text[start:end], " \t\r")
+		at := start + len(line) - len(bytes.TrimLeft(line, " \t"))
+		goesOn := bytes.HasSuffix(line, []byte{'\\'})
+		switch {
+		case continued:
+			if at < end {
+				text[at] = '#'
+			}
+			continued = goesOn
+		case at < end && (strings.IndexByte("%!?", text[at]) >= 0 || helpLine().Match(text[at:end])):
+			if continued = goesOn; opens && at > start && at+1 < end {
+				text[at], text[at+1] = '0', '#' // a block wants a statement
+			} else {
+				text[at] = '#'
+			}
+			opens = false
+		case len(line) > 0 && text[at] != '#':
+			opens = bytes.HasSuffix(line, []byte{':'})
 		}
 		start = end + 1
 	}

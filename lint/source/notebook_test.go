@@ -58,6 +58,23 @@ func TestNotebookHelp(t *testing.T) {
 	}
 }
 
+// A command is a statement where a block has nothing else, and goes on in the lines below where it says so.
+func TestNotebookCommands(t *testing.T) {
+	for code, want := range map[string]string{
+		`if x:\n  !pip install y\n  !pip list`:  "if x:\n  0#ip install y\n  #pip list\n",
+		`if x:\n    ## first\n    %cd y\nz = 1`: "if x:\n    ## first\n    0#d y\nz = 1\n",
+		`!run a \\\n    --b \\\n    --c\nd = 1`: "#run a \\\n    #-b \\\n    #-c\nd = 1\n",
+		`x = (\"%d\"\n     % y)`:                "x = (\"%d\"\n     # y)\n",
+		`if x:\n    !`:                          "if x:\n    #\n",
+		`!run \\\n\ny = 1`:                      "#run \\\n\ny = 1\n",
+	} {
+		file, err := Decode("n.ipynb", Notebook, []byte(`{"cells": [{"cell_type": "code", "source": "`+code+`"}]}`))
+		if err != nil || string(file.Text) != want {
+			t.Errorf("%q became %q, want %q (%v)", code, file.Text, want, err)
+		}
+	}
+}
+
 func TestNotebookFaults(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                 "is no notebook: line 1: an object was expected",
