@@ -6,132 +6,34 @@ import (
 	"github.com/trainvet/trainvet/pyscan/syntax"
 )
 
-// DefKind says how a name got its value.
-type DefKind uint8
-
-// The kinds of definitions.
-const (
-	ParamDef  DefKind = iota
-	AssignDef         // name = Value, also name := Value and annotated assignment
-	AugDef            // name op= Value, on top of Prev
-	UnpackDef         // an element of Value, at Path
-	IterDef           // for name in Value (or its element at Path)
-	WithDef           // with Value as name
-	ExceptDef         // except Value as name
-	ImportDef         //
-	ScopeDef          // def or class
-	MatchDef          // captured by a pattern from Value
-	AnnDef            // name: Annotation, without a value
-	DelDef            // del name
-	PhiDef            // one of Alternatives, by the path taken
-)
-
-// Def is one definition of a name, or of a dotted path such as "self.model", in a scope.
-type Def struct {
-	Kind         DefKind
-	Name         string
-	Node         syntax.Node // the target, parameter, alias or statement; nil for a Phi
-	Stmt         syntax.Stmt // the statement, or nil
-	Value        syntax.Expr
-	Annotation   syntax.Expr
-	Path         []int // UnpackDef, IterDef: indices from the outside in; -1 for a starred target
-	Param        int
-	Op           syntax.Operator
-	Prev         *Def // AugDef
-	Import       *Import
-	Opens        *Scope // ScopeDef
-	Alternatives []*Def // PhiDef
-	InLoop       bool   // PhiDef at the head of a loop: an alternative comes from an earlier iteration
-
-	slot int32
-}
-
-// bound is what binding a scope finds.
-type bound struct {
-	defs    []*Def // by slot - 1
-	exit    map[string]*Def
-	all     map[string][]*Def // every definition but phis, by name
-	returns []*syntax.Return
-	yields  []syntax.Expr
-	outer   map[string]bool // declared global or nonlocal
-}
-
-// Def is the definition that a name in this scope reads or writes at that place; nil when it comes from outside.
-func (s *Scope) Def(name *syntax.Name) *Def {
-	b := s.bind() // sets the slots
-	return b.at(name.Slot)
-}
-
-// AttrDef is the definition of a dotted path in this function that reaches the attribute, or nil.
-func (s *Scope) AttrDef(attr *syntax.Attribute) *Def {
-	b := s.bind()
-	return b.at(attr.Slot)
-}
-
-func (b *bound) at(slot int32) *Def {
-	if slot > 0 && int(slot) <= len(b.defs) {
-		return b.defs[slot-1]
-	}
-	return nil
-}
-
-// Exit is the definition of a name when the scope ends: what a module or class offers to others. Nil when it has none.
-func (s *Scope) Exit(name string) *Def { return s.bind().exit[name] }
-
-// Defs are all definitions of a name or dotted path in the scope, phis left out, in order.
-func (s *Scope) Defs(name string) []*Def { return s.bind().all[name] }
-
-// Defined calls yield for each name and dotted path that the scope defines, in no order.
-func (s *Scope) Defined(yield func(name string, defs []*Def)) {
-	for name, defs := range s.bind().all {
-		yield(name, defs)
-	}
-}
-
-// Returns are the return statements of a function, in order.
-func (s *Scope) Returns() []*syntax.Return { return s.bind().returns }
-
-// Yields are the values that a generator yields (nil for a bare yield).
-func (s *Scope) Yields() []syntax.Expr { return s.bind().yields }
-
-// Outer reports whether the name is declared global or nonlocal in the scope.
-func (s *Scope) Outer(name string) bool { return s.bind().outer[name] }
-
-func (s *Scope) bind() *bound {
-	s.bindOnce.Do(func() {
-		b := &binder{scope: s, vars: map[string]int{}, below: map[string][]int{}, assigned: map[syntax.Node][]string{}}
-		b.out.exit, b.out.all, b.out.outer = map[string]*Def{}, map[string][]*Def{}, map[string]bool{}
-		b.run()
-		s.bound = &b.out
-	})
-	return s.bound
-}
-
 // binder walks a scope in the order of execution and gives each use the definitions that reach it: static single
 // assignment on the tree. The state is one current definition a name; branches are undone by a log and joined by phis, so
 // that the work grows with the changes made, not with the number of names.
 type binder struct {
 	scope    *Scope
 	out      bound
-	vars     map[string]int
-	names    []string
-	current  []*Def
+	current  []*Def // by variable
 	log      []change
 	dead     bool
 	loops    []*loopState
 	assigned map[syntax.Node][]string // what a loop assigns, by loop
 	paths    bool                     // the scope assigns to dotted paths
 	below    map[string][]int         // the dotted paths that begin with a name
+	visit    func(syntax.Node)        // node, as a value
+	free     []Def                    // for the next definitions
+	marks    []int                    // by variable: the last stamp that it got
+	stamp    int
 }
 
+// change is a variable with a definition: the one before (in the log) or the one after (in a branch).
 type change struct {
 	name int
-	old  *Def
+	def  *Def
 }
 
-// branch is the state at the end of one way through: what it changed.
+// branch is the state at the end of one way through: what it changed, by variable.
 type branch struct {
-	changes map[int]*Def
+	changes []change
 	dead    bool
 }
 
@@ -143,60 +45,65 @@ type loopState struct {
 
 func (b *binder) run() {
 	s := b.scope
-	switch node := s.Node.(type) {
-	case *syntax.Lambda:
-		b.params()
-		b.expr(node.Body)
-	default:
-		b.declare(s.Body())
-		b.params()
+	b.params()
+	if lambda, ok := s.Node.(*syntax.Lambda); ok {
+		b.expr(lambda.Body)
+	} else {
 		b.block(s.Body())
 	}
-	for name, index := range b.vars {
-		if def := b.current[index]; def != nil {
-			b.out.exit[name] = def
+	b.out.last = b.current
+	// The definitions of all variables lie in one array, one after another.
+	counts, total := make([]int, len(b.current)), 0
+	for _, def := range b.out.defs {
+		if def.Kind != PhiDef {
+			counts[def.variable]++
+			total++
+		}
+	}
+	room := make([]*Def, total)
+	b.out.all = make([][]*Def, len(b.current))
+	for variable, n := range counts {
+		b.out.all[variable], room = room[:0:n], room[n:]
+	}
+	for _, def := range b.out.defs {
+		if def.Kind != PhiDef {
+			b.out.all[def.variable] = append(b.out.all[def.variable], def)
 		}
 	}
 }
 
-// declare finds global and nonlocal statements, which hold for the whole scope, and whether dotted paths are assigned.
-func (b *binder) declare(body []syntax.Stmt) {
-	for _, stmt := range body {
-		syntax.Inspect(stmt, func(n syntax.Node) bool {
-			switch n := n.(type) {
-			case *syntax.FunctionDef, *syntax.ClassDef, *syntax.Lambda:
-				return false
-			case *syntax.Global:
-				for _, name := range n.Names {
-					b.out.outer[name] = true
-				}
-			case *syntax.Nonlocal:
-				for _, name := range n.Names {
-					b.out.outer[name] = true
-				}
-			case *syntax.Attribute:
-				b.paths = b.paths || n.Ctx == syntax.Store
-			}
-			return true
-		})
+// make is a new definition with the content of another.
+func (b *binder) make(def *Def) *Def {
+	if len(b.free) == 0 {
+		b.free = make([]Def, min(max(2, len(b.out.defs)/2), 32))
 	}
+	made := &b.free[0]
+	b.free = b.free[1:]
+	*made = *def
+	return made
 }
 
 func (b *binder) params() {
-	for i, p := range b.scope.Params {
-		b.set(p.Name, &Def{Kind: ParamDef, Name: p.Name, Node: p.Node, Annotation: p.Annotation, Param: i})
+	params := b.scope.Params
+	if n := len(params); n > 0 {
+		b.current, b.out.names, b.out.defs, b.log = make([]*Def, 0, n+2), make([]string, 0, n+2), make([]*Def, 0, n+4), make([]change, 0, n+4)
+		b.free = make([]Def, n)
+	}
+	for i, p := range params {
+		b.name(p.Name, &Def{Kind: ParamDef, Node: p.Node, Annotation: p.Annotation, Param: i})
 	}
 }
 
 func (b *binder) index(name string) int {
-	index, known := b.vars[name]
-	if !known {
-		index = len(b.current)
-		b.vars[name] = index
-		b.names = append(b.names, name)
+	index := b.out.find(name)
+	if index < 0 {
+		index = b.out.add(name)
 		b.current = append(b.current, nil)
 		for at, c := range name {
 			if c == '.' {
+				if b.below == nil {
+					b.below = map[string][]int{}
+				}
 				b.below[name[:at]] = append(b.below[name[:at]], index)
 			}
 		}
@@ -204,18 +111,21 @@ func (b *binder) index(name string) int {
 	return index
 }
 
-// set makes def the current definition of name and returns its slot.
-func (b *binder) set(name string, def *Def) int32 {
-	b.out.all[name] = append(b.out.all[name], def)
+// name makes a copy of def the current definition of a name or dotted path and returns its slot.
+func (b *binder) name(name string, def *Def) int32 {
+	def.Name = name
 	for _, path := range b.below[name] { // the name is another object now
 		b.move(path, nil)
 	}
 	return b.put(b.index(name), def)
 }
 
-func (b *binder) put(index int, def *Def) int32 {
+// put makes a copy of def the current definition of a variable and returns its slot.
+func (b *binder) put(index int, def *Def) int32 { return b.enter(index, b.make(def)) }
+
+func (b *binder) enter(index int, def *Def) int32 {
 	b.out.defs = append(b.out.defs, def)
-	def.slot = int32(len(b.out.defs))
+	def.slot, def.variable = int32(len(b.out.defs)), int32(index)
 	b.move(index, def)
 	return def.slot
 }
@@ -230,29 +140,54 @@ func (b *binder) move(index int, def *Def) {
 // take undoes everything since mark and returns it.
 func (b *binder) take(mark int) branch {
 	out := b.peek(mark)
+	b.undo(mark)
+	return out
+}
+
+// undo goes back to the state at mark.
+func (b *binder) undo(mark int) {
 	for i := len(b.log) - 1; i >= mark; i-- {
-		b.current[b.log[i].name] = b.log[i].old
+		b.current[b.log[i].name] = b.log[i].def
 	}
 	b.log = b.log[:mark]
 	b.dead = false
-	return out
 }
 
 // peek is what changed since mark.
 func (b *binder) peek(mark int) branch {
 	out := branch{dead: b.dead}
-	for _, c := range b.log[mark:] {
-		if out.changes == nil {
-			out.changes = map[int]*Def{}
-		}
-		out.changes[c.name] = b.current[c.name]
+	if mark == len(b.log) {
+		return out
 	}
+	fresh := b.fresh()
+	out.changes = make([]change, 0, len(b.log)-mark)
+	for _, c := range b.log[mark:] {
+		if fresh(c.name) {
+			out.changes = append(out.changes, change{c.name, b.current[c.name]})
+		}
+	}
+	slices.SortFunc(out.changes, func(x, y change) int { return x.name - y.name })
 	return out
+}
+
+// fresh gives a function that reports whether it has not been called with that variable before. The one before it is worth nothing then.
+func (b *binder) fresh() func(index int) bool {
+	if n := len(b.current) - len(b.marks); n > 0 {
+		b.marks = append(b.marks, make([]int, n)...)
+	}
+	b.stamp++
+	return func(index int) bool {
+		if b.marks[index] == b.stamp {
+			return false
+		}
+		b.marks[index] = b.stamp
+		return true
+	}
 }
 
 // join makes the state after one of several branches. A branch that ends in return, raise, break or continue does not count.
 func (b *binder) join(branches ...branch) {
-	live := branches[:0:0]
+	live := branches[:0]
 	for _, br := range branches {
 		if !br.dead {
 			live = append(live, br)
@@ -264,23 +199,22 @@ func (b *binder) join(branches ...branch) {
 			live = branches[:1]
 		}
 	}
-	order := []int{}
-	seen := map[int]bool{}
-	for _, br := range live {
-		for index := range br.changes {
-			if !seen[index] {
-				seen[index] = true
-				order = append(order, index)
+	for {
+		index := -1 // the least variable that is left; the branches are merged by it
+		for _, br := range live {
+			if len(br.changes) > 0 && (index < 0 || br.changes[0].name < index) {
+				index = br.changes[0].name
 			}
 		}
-	}
-	slices.Sort(order)
-	for _, index := range order {
-		var alternatives []*Def
-		for _, br := range live {
-			def, changed := br.changes[index]
-			if !changed {
-				def = b.current[index]
+		if index < 0 {
+			return
+		}
+		var few [4]*Def
+		alternatives := few[:0]
+		for i := range live {
+			def := b.current[index]
+			if changes := live[i].changes; len(changes) > 0 && changes[0].name == index {
+				def, live[i].changes = changes[0].def, changes[1:]
 			}
 			alternatives = appendDef(alternatives, def)
 		}
@@ -289,7 +223,7 @@ func (b *binder) join(branches ...branch) {
 		case 1:
 			b.move(index, alternatives[0])
 		default:
-			b.put(index, &Def{Kind: PhiDef, Name: b.names[index], Alternatives: alternatives})
+			b.put(index, &Def{Kind: PhiDef, Name: b.out.names[index], Alternatives: slices.Clone(alternatives)})
 		}
 	}
 }
@@ -339,7 +273,7 @@ func (b *binder) stmt(stmt syntax.Stmt) {
 		b.dead = true
 	case *syntax.Delete:
 		for _, target := range s.Targets {
-			b.target(target, Def{Kind: DelDef, Stmt: s})
+			b.target(target, &Def{Kind: DelDef, Stmt: s})
 		}
 	case *syntax.Assign:
 		b.expr(s.Value)
@@ -349,21 +283,21 @@ func (b *binder) stmt(stmt syntax.Stmt) {
 	case *syntax.AugAssign:
 		b.expr(s.Value)
 		prev := b.load(s.Target)
-		b.target(s.Target, Def{Kind: AugDef, Stmt: s, Value: s.Value, Op: s.Op, Prev: prev})
+		b.target(s.Target, &Def{Kind: AugDef, Stmt: s, Value: s.Value, Op: s.Op, Prev: prev})
 	case *syntax.AnnAssign:
 		b.expr(s.Annotation)
 		if s.Value == nil {
-			b.target(s.Target, Def{Kind: AnnDef, Stmt: s, Annotation: s.Annotation})
+			b.target(s.Target, &Def{Kind: AnnDef, Stmt: s, Annotation: s.Annotation})
 			return
 		}
 		b.expr(s.Value)
-		b.target(s.Target, Def{Kind: AssignDef, Stmt: s, Value: s.Value, Annotation: s.Annotation})
+		b.target(s.Target, &Def{Kind: AssignDef, Stmt: s, Value: s.Value, Annotation: s.Annotation})
 	case *syntax.TypeAlias:
 		b.expr(s.Value)
 		b.assign(s.Name, s.Value, s)
 	case *syntax.For:
 		b.expr(s.Iter)
-		b.loop(s, s.Body, s.OrElse, func() { b.unpack(s.Target, Def{Kind: IterDef, Stmt: s, Value: s.Iter}, nil) })
+		b.loop(s, s.Body, s.OrElse, func() { b.unpack(s.Target, &Def{Kind: IterDef, Stmt: s, Value: s.Iter}, nil) })
 	case *syntax.While:
 		b.loop(s, s.Body, s.OrElse, func() { b.expr(s.Test) })
 	case *syntax.If:
@@ -375,7 +309,7 @@ func (b *binder) stmt(stmt syntax.Stmt) {
 		for _, item := range s.Items {
 			b.expr(item.Context)
 			if item.Vars != nil {
-				b.unpack(item.Vars, Def{Kind: WithDef, Stmt: s, Value: item.Context}, nil)
+				b.unpack(item.Vars, &Def{Kind: WithDef, Stmt: s, Value: item.Context}, nil)
 			}
 		}
 		b.block(s.Body)
@@ -439,15 +373,9 @@ func (b *binder) defaults(args *syntax.Arguments) {
 }
 
 func (b *binder) imports(alias *syntax.Alias, stmt syntax.Stmt) {
-	if i := b.scope.Module.imports[alias]; i != nil && i.Member != "*" {
+	if i := b.scope.Module.importOf(alias); i != nil && i.Member != "*" {
 		b.name(i.Name, &Def{Kind: ImportDef, Node: alias, Stmt: stmt, Import: i})
 	}
-}
-
-// name defines a plain name.
-func (b *binder) name(name string, def *Def) int32 {
-	def.Name = name
-	return b.set(name, def)
 }
 
 func (b *binder) assign(target syntax.Expr, value syntax.Expr, stmt syntax.Stmt) {
@@ -459,7 +387,7 @@ func (b *binder) assign(target syntax.Expr, value syntax.Expr, stmt syntax.Stmt)
 		}
 		return
 	}
-	b.unpack(target, Def{Kind: AssignDef, Stmt: stmt, Value: value}, nil)
+	b.unpack(target, &Def{Kind: AssignDef, Stmt: stmt, Value: value}, nil)
 }
 
 func elementsOf(e syntax.Expr) []syntax.Expr {
@@ -481,8 +409,8 @@ func hasStar(list []syntax.Expr) bool {
 	return false
 }
 
-// unpack defines the names of a target, which may be nested; path leads to the element that each gets.
-func (b *binder) unpack(target syntax.Expr, def Def, path []int) {
+// unpack defines the names of a target, which may be nested, as copies of def; path leads to the element that each gets.
+func (b *binder) unpack(target syntax.Expr, def *Def, path []int) {
 	switch t := target.(type) {
 	case *syntax.Tuple, *syntax.List:
 		for i, element := range elementsOf(t) {
@@ -495,25 +423,26 @@ func (b *binder) unpack(target syntax.Expr, def Def, path []int) {
 	case *syntax.Starred:
 		b.unpack(t.Value, def, append(path[:len(path):len(path)], -1))
 	default:
-		if def.Path = path; len(path) > 0 && def.Kind == AssignDef {
+		kind := def.Kind
+		if def.Path = path; len(path) > 0 && kind == AssignDef {
 			def.Kind = UnpackDef
 		}
 		b.target(target, def)
+		def.Kind = kind
 	}
 }
 
-// target defines one name or dotted path.
-func (b *binder) target(target syntax.Expr, def Def) {
-	def.Node = target
+// target defines one name or dotted path as a copy of def.
+func (b *binder) target(target syntax.Expr, def *Def) {
 	switch t := target.(type) {
 	case *syntax.Name:
-		made := def
-		t.Slot = b.name(t.ID, &made)
+		def.Node = target
+		t.Slot = b.name(t.ID, def)
 	case *syntax.Attribute:
 		b.expr(t.Value)
 		if path := Path(t); path != "" {
-			made := def
-			t.Slot = b.name(path, &made)
+			def.Node = target
+			t.Slot = b.name(path, def)
 		}
 	case *syntax.Subscript:
 		b.expr(t.Value)
@@ -550,7 +479,7 @@ func (b *binder) load(target syntax.Expr) *Def {
 		b.expr(target)
 		return nil
 	}
-	if index, known := b.vars[name]; known {
+	if index := b.out.find(name); index >= 0 {
 		return b.current[index]
 	}
 	return nil
@@ -565,7 +494,7 @@ func (b *binder) try(s *syntax.Try) {
 		if _, known := fromBody[c.name]; !known {
 			order = append(order, c.name)
 		}
-		fromBody[c.name] = appendDef(fromBody[c.name], c.old)
+		fromBody[c.name] = appendDef(fromBody[c.name], c.def)
 	}
 	for _, index := range order {
 		fromBody[index] = appendDef(fromBody[index], b.current[index])
@@ -578,7 +507,7 @@ func (b *binder) try(s *syntax.Try) {
 		arms = append(arms, b.arm(func() {
 			for _, index := range order {
 				if len(fromBody[index]) > 1 {
-					b.put(index, &Def{Kind: PhiDef, Name: b.names[index], Alternatives: fromBody[index]})
+					b.put(index, &Def{Kind: PhiDef, Name: b.out.names[index], Alternatives: fromBody[index]})
 				} else if len(fromBody[index]) == 1 {
 					b.move(index, fromBody[index][0])
 				}
@@ -599,16 +528,15 @@ func (b *binder) try(s *syntax.Try) {
 // loop binds a loop. Names that its body assigns get a phi at its head, of the state before and of each way back.
 func (b *binder) loop(node syntax.Stmt, body, orElse []syntax.Stmt, head func()) {
 	state := &loopState{}
-	phis := map[int]*Def{}
-	var order []int
-	for _, name := range b.assigns(node) {
+	assigns := b.assigns(node)
+	phis := make([]change, len(assigns))
+	for i, name := range assigns {
 		index := b.index(name)
-		phi := &Def{Kind: PhiDef, Name: name, InLoop: true}
-		phi.Alternatives = appendDef(nil, b.current[index])
-		phis[index] = phi
-		order = append(order, index)
-		b.put(index, phi)
+		phi := b.make(&Def{Kind: PhiDef, Name: name, InLoop: true, Alternatives: appendDef(nil, b.current[index])})
+		phis[i] = change{index, phi}
+		b.enter(index, phi)
 	}
+	slices.SortFunc(phis, func(x, y change) int { return x.name - y.name })
 	state.mark = len(b.log)
 	head()
 	b.loops = append(b.loops, state)
@@ -618,9 +546,13 @@ func (b *binder) loop(node syntax.Stmt, body, orElse []syntax.Stmt, head func())
 		if way.dead {
 			continue
 		}
-		for _, index := range order {
-			if def, changed := way.changes[index]; changed && def != phis[index] {
-				phis[index].Alternatives = appendDef(phis[index].Alternatives, def)
+		next := 0
+		for _, c := range way.changes {
+			for next < len(phis) && phis[next].name < c.name {
+				next++
+			}
+			if next < len(phis) && phis[next].name == c.name && phis[next].def != c.def {
+				phis[next].def.Alternatives = appendDef(phis[next].def.Alternatives, c.def)
 			}
 		}
 	}
@@ -634,12 +566,10 @@ func (b *binder) assigns(node syntax.Stmt) []string {
 	if list, known := b.assigned[node]; known {
 		return list
 	}
-	var list []string
-	seen := map[string]bool{}
+	var seen variables
 	add := func(name string) {
-		if name != "" && !seen[name] {
-			seen[name] = true
-			list = append(list, name)
+		if name != "" && seen.find(name) < 0 {
+			seen.add(name)
 		}
 	}
 	syntax.Inspect(node, func(n syntax.Node) bool {
@@ -668,7 +598,7 @@ func (b *binder) assigns(node syntax.Stmt) []string {
 				add(Path(n))
 			}
 		case *syntax.Alias:
-			if i := b.scope.Module.imports[n]; i != nil {
+			if i := b.scope.Module.importOf(n); i != nil {
 				add(i.Name)
 			}
 		case *syntax.ExceptHandler:
@@ -680,8 +610,11 @@ func (b *binder) assigns(node syntax.Stmt) []string {
 		}
 		return true
 	})
-	b.assigned[node] = list
-	return list
+	if b.assigned == nil {
+		b.assigned = map[syntax.Node][]string{}
+	}
+	b.assigned[node] = seen.names
+	return seen.names
 }
 
 func (b *binder) exprs(list []syntax.Expr) {
@@ -692,47 +625,58 @@ func (b *binder) exprs(list []syntax.Expr) {
 
 // expr gives each name in an expression its slot, in order of evaluation as far as it matters (walrus, comprehensions).
 func (b *binder) expr(e syntax.Expr) {
-	if e == nil {
-		return
+	if e != nil {
+		b.node(e)
 	}
-	syntax.Inspect(e, func(n syntax.Node) bool {
-		switch n := n.(type) {
-		case *syntax.Name:
-			if n.Ctx == syntax.Load {
-				n.Slot = b.use(n.ID)
-			}
-		case *syntax.Attribute:
-			if b.paths && n.Ctx == syntax.Load {
-				if path := Path(n); path != "" {
-					if index, known := b.vars[path]; known && b.current[index] != nil {
-						n.Slot = b.current[index].slot
-					}
-				}
-			}
-		case *syntax.NamedExpr:
-			b.expr(n.Value)
-			b.target(n.Target, Def{Kind: AssignDef, Value: n.Value})
-			return false
-		case *syntax.Lambda:
-			b.defaults(n.Args)
-			return false
-		case *syntax.Comp:
-			b.comprehension(n)
-			return false
-		case *syntax.Yield:
-			b.out.yields = append(b.out.yields, n.Value)
-		case *syntax.YieldFrom:
-			b.out.yields = append(b.out.yields, nil)
-		}
-		return true
-	})
 }
 
-func (b *binder) use(name string) int32 {
-	if index, known := b.vars[name]; known && b.current[index] != nil {
+func (b *binder) node(n syntax.Node) {
+	switch n := n.(type) {
+	case *syntax.Constant:
+	case *syntax.Name:
+		if n.Ctx == syntax.Load {
+			n.Slot = b.use(n.ID)
+		}
+	case *syntax.Attribute:
+		if b.paths && n.Ctx == syntax.Load {
+			if path := Path(n); path != "" {
+				n.Slot = b.reach(path, n.Slot)
+			}
+		}
+		b.node(n.Value)
+	case *syntax.Call:
+		if len(n.Keywords) > 0 { // between the arguments
+			syntax.Children(n, b.visit)
+			return
+		}
+		b.node(n.Func)
+		b.exprs(n.Args)
+	case *syntax.NamedExpr:
+		b.expr(n.Value)
+		b.target(n.Target, &Def{Kind: AssignDef, Value: n.Value})
+	case *syntax.Lambda:
+		b.defaults(n.Args)
+	case *syntax.Comp:
+		b.comprehension(n)
+	case *syntax.Yield:
+		b.out.yields = append(b.out.yields, n.Value)
+		syntax.Children(n, b.visit)
+	case *syntax.YieldFrom:
+		b.out.yields = append(b.out.yields, nil)
+		syntax.Children(n, b.visit)
+	default:
+		syntax.Children(n, b.visit)
+	}
+}
+
+func (b *binder) use(name string) int32 { return b.reach(name, 0) }
+
+// reach is the slot of what a name or dotted path is now, or what is given.
+func (b *binder) reach(name string, otherwise int32) int32 {
+	if index := b.out.find(name); index >= 0 && b.current[index] != nil {
 		return b.current[index].slot
 	}
-	return 0
+	return otherwise
 }
 
 // comprehension binds the variables of a comprehension and forgets them after it.
@@ -740,12 +684,12 @@ func (b *binder) comprehension(c *syntax.Comp) {
 	mark, dead := len(b.log), b.dead
 	for _, g := range c.Generators {
 		b.expr(g.Iter)
-		b.unpack(g.Target, Def{Kind: IterDef, Value: g.Iter}, nil)
+		b.unpack(g.Target, &Def{Kind: IterDef, Value: g.Iter}, nil)
 		b.exprs(g.Ifs)
 	}
 	b.expr(c.Elt)
 	b.expr(c.Value)
-	b.take(mark)
+	b.undo(mark)
 	b.dead = dead
 }
 

@@ -106,6 +106,8 @@ type Scope struct {
 	Children []*Scope       // functions and classes defined directly in it, in order
 	Calls    []*syntax.Call // those that run when its body does, in the order of the text
 
+	outer    []string // declared global or nonlocal
+	paths    bool     // it assigns to dotted paths
 	bindOnce sync.Once
 	bound    *bound
 }
@@ -172,6 +174,9 @@ func (s *Scope) Child(name string) *Scope {
 // ScopeOf is the scope that a def, class or lambda node opens, or nil.
 func (m *Module) ScopeOf(node syntax.Node) *Scope { return m.scopes[node] }
 
+// importOf is what an alias of an import statement binds, or nil.
+func (m *Module) importOf(alias *syntax.Alias) *Import { return m.imports[alias] }
+
 // Scopes calls yield for every function, lambda and class of the module in order of their start, the module first.
 func (m *Module) Scopes(yield func(*Scope)) {
 	var visit func(*Scope)
@@ -209,8 +214,9 @@ func (m *Module) CallsOf(name string) []Call { return m.byName()[name] }
 type collector struct{ module *Module }
 
 func (c *collector) stmts(in *Scope, body []syntax.Stmt) {
+	visit := c.visitor(in)
 	for _, stmt := range body {
-		c.visit(in, stmt)
+		visit(stmt)
 	}
 }
 
@@ -221,39 +227,57 @@ func (c *collector) open(in *Scope, kind ScopeKind, name string, node syntax.Nod
 	return scope
 }
 
-func (c *collector) visit(in *Scope, node syntax.Node) {
-	syntax.Inspect(node, func(n syntax.Node) bool {
+// visitor gives the function that takes in a node of a scope, and all below it.
+func (c *collector) visitor(in *Scope) func(syntax.Node) {
+	var visit func(syntax.Node)
+	each := func(list []syntax.Expr) {
+		for _, e := range list {
+			if e != nil {
+				visit(e)
+			}
+		}
+	}
+	visit = func(n syntax.Node) {
 		switch n := n.(type) {
+		case *syntax.Constant, *syntax.Name:
+			return
 		case *syntax.FunctionDef:
-			for _, e := range n.Decorators {
-				c.visit(in, e)
+			each(n.Decorators)
+			if n.Args != nil {
+				each(n.Args.Defaults)
+				each(n.Args.KwDefaults)
 			}
-			c.args(in, n.Args)
 			c.stmts(c.open(in, FuncScope, n.Name, n, Parameters(n.Args)), n.Body)
-			return false
+			return
 		case *syntax.ClassDef:
-			for _, e := range n.Decorators {
-				c.visit(in, e)
-			}
-			for _, e := range n.Bases {
-				c.visit(in, e)
-			}
+			each(n.Decorators)
+			each(n.Bases)
 			for _, k := range n.Keywords {
-				c.visit(in, k.Value)
+				visit(k.Value)
 			}
 			c.stmts(c.open(in, ClassScope, n.Name, n, nil), n.Body)
-			return false
+			return
 		case *syntax.Lambda:
-			c.args(in, n.Args)
-			c.visit(c.open(in, LambdaScope, "<lambda>", n, Parameters(n.Args)), n.Body)
-			return false
+			if n.Args != nil {
+				each(n.Args.Defaults)
+				each(n.Args.KwDefaults)
+			}
+			c.visitor(c.open(in, LambdaScope, "<lambda>", n, Parameters(n.Args)))(n.Body)
+			return
 		case *syntax.Call:
 			c.module.Calls = append(c.module.Calls, Call{n, in})
 			in.Calls = append(in.Calls, n)
+		case *syntax.Attribute:
+			in.paths = in.paths || n.Ctx == syntax.Store
+			visit(n.Value)
+			return
 		case *syntax.Global:
+			in.outer = append(in.outer, n.Names...)
 			for _, name := range n.Names {
 				c.module.Globals[name] = append(c.module.Globals[name], in)
 			}
+		case *syntax.Nonlocal:
+			in.outer = append(in.outer, n.Names...)
 		case *syntax.Import:
 			for _, alias := range n.Names {
 				name, _, dotted := strings.Cut(alias.Name, ".")
@@ -271,8 +295,9 @@ func (c *collector) visit(in *Scope, node syntax.Node) {
 				c.add(in, &Import{Name: name, Module: n.Module, Level: n.Level, Member: alias.Name, Node: alias})
 			}
 		}
-		return true
-	})
+		syntax.Children(n, visit)
+	}
+	return visit
 }
 
 func (c *collector) add(in *Scope, i *Import) {
@@ -281,20 +306,6 @@ func (c *collector) add(in *Scope, i *Import) {
 	c.module.imports[i.Node.(*syntax.Alias)] = i
 	if i.Member == "*" {
 		c.module.Stars = append(c.module.Stars, i)
-	}
-}
-
-func (c *collector) args(in *Scope, args *syntax.Arguments) {
-	if args == nil {
-		return
-	}
-	for _, e := range args.Defaults {
-		c.visit(in, e)
-	}
-	for _, e := range args.KwDefaults {
-		if e != nil {
-			c.visit(in, e)
-		}
 	}
 }
 

@@ -1,0 +1,163 @@
+package pyscan
+
+import (
+	"slices"
+
+	"github.com/trainvet/trainvet/pyscan/syntax"
+)
+
+// DefKind says how a name got its value.
+type DefKind uint8
+
+// The kinds of definitions.
+const (
+	ParamDef  DefKind = iota
+	AssignDef         // name = Value, also name := Value and annotated assignment
+	AugDef            // name op= Value, on top of Prev
+	UnpackDef         // an element of Value, at Path
+	IterDef           // for name in Value (or its element at Path)
+	WithDef           // with Value as name
+	ExceptDef         // except Value as name
+	ImportDef         //
+	ScopeDef          // def or class
+	MatchDef          // captured by a pattern from Value
+	AnnDef            // name: Annotation, without a value
+	DelDef            // del name
+	PhiDef            // one of Alternatives, by the path taken
+)
+
+// Def is one definition of a name, or of a dotted path such as "self.model", in a scope.
+type Def struct {
+	Kind         DefKind
+	InLoop       bool // PhiDef at the head of a loop: an alternative comes from an earlier iteration
+	Op           syntax.Operator
+	slot         int32
+	variable     int32
+	Param        int
+	Name         string
+	Node         syntax.Node // the target, parameter, alias or statement; nil for a Phi
+	Stmt         syntax.Stmt // the statement, or nil
+	Value        syntax.Expr
+	Annotation   syntax.Expr
+	Path         []int // UnpackDef, IterDef: indices from the outside in; -1 for a starred target
+	Prev         *Def  // AugDef
+	Import       *Import
+	Opens        *Scope // ScopeDef
+	Alternatives []*Def // PhiDef
+}
+
+// bound is what binding a scope finds.
+type bound struct {
+	variables
+	defs    []*Def   // by slot - 1
+	last    []*Def   // by variable: what it is when the scope ends
+	all     [][]*Def // by variable: every definition but phis
+	returns []*syntax.Return
+	yields  []syntax.Expr
+}
+
+// variables numbers the names and dotted paths that a scope defines, in the order in which it is asked for them.
+type variables struct {
+	names  []string
+	number map[string]int // nil while the names are few
+}
+
+// fewNames is up to how many names looking through all of them is faster than a map, and lighter.
+const fewNames = 12
+
+// find is the number of a name, or -1.
+func (v *variables) find(name string) int {
+	if v.number != nil {
+		if n, known := v.number[name]; known {
+			return n
+		}
+		return -1
+	}
+	for n, have := range v.names {
+		if have == name {
+			return n
+		}
+	}
+	return -1
+}
+
+// add gives a new name its number.
+func (v *variables) add(name string) int {
+	n := len(v.names)
+	v.names = append(v.names, name)
+	if v.number == nil && n == fewNames {
+		v.number = make(map[string]int, 3*fewNames)
+		for i, name := range v.names {
+			v.number[name] = i
+		}
+	} else if v.number != nil {
+		v.number[name] = n
+	}
+	return n
+}
+
+// Def is the definition that a name in this scope reads or writes at that place; nil when it comes from outside.
+func (s *Scope) Def(name *syntax.Name) *Def {
+	b := s.bind() // sets the slots
+	return b.at(name.Slot)
+}
+
+// AttrDef is the definition of a dotted path in this function that reaches the attribute, or nil.
+func (s *Scope) AttrDef(attr *syntax.Attribute) *Def {
+	b := s.bind()
+	return b.at(attr.Slot)
+}
+
+func (b *bound) at(slot int32) *Def {
+	if slot > 0 && int(slot) <= len(b.defs) {
+		return b.defs[slot-1]
+	}
+	return nil
+}
+
+// Exit is the definition of a name when the scope ends: what a module or class offers to others. Nil when it has none.
+func (s *Scope) Exit(name string) *Def {
+	b := s.bind()
+	if n := b.find(name); n >= 0 {
+		return b.last[n]
+	}
+	return nil
+}
+
+// Defs are all definitions of a name or dotted path in the scope, phis left out, in order.
+func (s *Scope) Defs(name string) []*Def {
+	b := s.bind()
+	if n := b.find(name); n >= 0 {
+		return b.all[n]
+	}
+	return nil
+}
+
+// Defined calls yield for each name and dotted path that the scope defines, in the order of the first one.
+func (s *Scope) Defined(yield func(name string, defs []*Def)) {
+	b := s.bind()
+	for n, defs := range b.all {
+		if len(defs) > 0 {
+			yield(b.names[n], defs)
+		}
+	}
+}
+
+// Returns are the return statements of a function, in order.
+func (s *Scope) Returns() []*syntax.Return { return s.bind().returns }
+
+// Yields are the values that a generator yields (nil for a bare yield).
+func (s *Scope) Yields() []syntax.Expr { return s.bind().yields }
+
+// Outer reports whether the name is declared global or nonlocal in the scope.
+func (s *Scope) Outer(name string) bool { return slices.Contains(s.outer, name) }
+
+func (s *Scope) bind() *bound {
+	s.bindOnce.Do(func() {
+		b := &binder{scope: s, paths: s.paths}
+		b.visit = b.node
+		b.run()
+		s.bound = &b.out
+	})
+	return s.bound
+}
