@@ -40,9 +40,10 @@ type evaluator struct {
 	far         map[distanceKey]map[string]bool // the names whose distances were asked for
 	named       map[nameKey]nameFlags
 	known       map[*pyscan.Module]map[string]string // what in-house names mean
-	gradsOf     map[*syntax.Call]bool                // calls whose result is being asked for gradients
-	gradSteps   int                                  // calls asked for them since the first of those
-	frozen      map[*pyscan.Scope]frozenPaths        // by class
+	functions   *loop.Known
+	gradsOf     map[*syntax.Call]bool         // calls whose result is being asked for gradients
+	gradSteps   int                           // calls asked for them since the first of those
+	frozen      map[*pyscan.Scope]frozenPaths // by class
 	gradless    map[*syntax.With]bool
 	switches    map[*pyscan.Scope]bool                    // functions that speak of switching gradients off
 	declared    map[*pyscan.Module]map[string]pyscan.Call // what makes an attribute of the arguments

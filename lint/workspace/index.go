@@ -48,6 +48,7 @@ type nameFlags uint8
 const (
 	defined  nameFlags = 1 << iota // by def or class, properties left out
 	referred                       // as an attribute that is not called on the spot, or assigned to
+	extended                       // a class is derived from something of that name
 )
 
 // maxDistance is how many calls away from words names are looked for.
@@ -418,9 +419,12 @@ func (v *View) HasName(m *pyscan.Module, name string) bool { return v.about(m, n
 // Defined implements loop.Linker.
 func (v *View) Defined(m *pyscan.Module, name string) bool { return v.about(m, name)&defined != 0 }
 
+// Extended implements loop.Linker.
+func (v *View) Extended(m *pyscan.Module, name string) bool { return v.about(m, name)&extended != 0 }
+
 func (v *View) about(m *pyscan.Module, name string) nameFlags {
 	if v.thorough || len(v.knownIn(m)) > 0 {
-		return defined | referred // it may stand for anything
+		return defined | referred | extended // it may stand for anything
 	}
 	key := nameKey{v.rootOf(m), name}
 	flags, asked := v.eval.named[key]

@@ -135,6 +135,7 @@ type indexer struct {
 	level int   // brackets open when it was
 
 	property bool // the next def is one
+	deriving bool // the bases of a class stand here
 
 	plain      bool  // the line so far is names and dots
 	annotated  int32 // the name whose annotation is being read, or -1
@@ -281,7 +282,7 @@ func word(text []byte, i int) (end int, hash uint32) {
 
 // read takes in one file.
 func (ix *indexer) read(file int32, text []byte) {
-	ix.file, ix.open, ix.alias, ix.annotated, ix.getter, ix.plain = file, ix.open[:0], -1, -1, 0, true
+	ix.file, ix.open, ix.alias, ix.annotated, ix.getter, ix.plain, ix.deriving = file, ix.open[:0], -1, -1, 0, true, false
 	depth, lineStart, column := 0, true, 0
 	importing, testsName, dotted, continued := false, false, false, false
 	for i := 0; i < len(text); {
@@ -317,7 +318,7 @@ func (ix *indexer) read(file int32, text []byte) {
 			column = 0
 			continued = i > 1 && text[i-2] == '\\'
 			if depth == 0 && !continued {
-				importing = false
+				importing, ix.deriving = false, false
 			}
 			if depth <= ix.level {
 				ix.alias = -1
@@ -441,6 +442,9 @@ func (ix *indexer) identifier(text []byte, name int32, end, column int, lineStar
 		ix.imported, ix.renames = name, false
 		return end
 	}
+	if ix.deriving {
+		ix.about[name] |= extended
+	}
 	next := end
 	for next < len(text) && text[next] == ' ' {
 		next++
@@ -502,7 +506,7 @@ func (ix *indexer) leave(column int) {
 // define opens a def or class.
 func (ix *indexer) define(name int32, column int, class bool) {
 	property := ix.property && !class
-	ix.property = false
+	ix.property, ix.deriving = false, class
 	if property {
 		ix.about[name] |= referred
 	} else {

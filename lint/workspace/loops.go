@@ -21,3 +21,19 @@ func (v *View) Loops(m *pyscan.Module) []*loop.Loop {
 	}
 	return list
 }
+
+// Known implements loop.Linker. A view that records its reads remembers for itself: what another found out is none of them.
+func (v *View) Known() *loop.Known {
+	if v.reads != nil {
+		if v.eval.functions == nil {
+			v.eval.functions = loop.NewKnown()
+		}
+		return v.eval.functions
+	}
+	v.Snapshot.mu.Lock()
+	defer v.Snapshot.mu.Unlock()
+	if v.Snapshot.functions == nil {
+		v.Snapshot.functions = loop.NewKnown()
+	}
+	return v.Snapshot.functions
+}

@@ -25,6 +25,7 @@ import (
 	"github.com/trainvet/trainvet/configs/plan"
 	"github.com/trainvet/trainvet/lint/source"
 	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/loop"
 	"github.com/trainvet/trainvet/pyscan/syntax"
 )
 
@@ -118,6 +119,7 @@ type Snapshot struct {
 
 	mu        sync.Mutex
 	distances map[distanceKey]distances
+	functions *loop.Known
 	told      sync.Map // fingerprints of answers by readKey: they are asked for often, and never change
 }
 

@@ -27,6 +27,7 @@ type builder struct {
 	active   []*pyscan.Scope // functions being spliced
 	order    *int
 	budget   *int
+	silence  *silence
 }
 
 // Mentions are byte strings of which a file must hold at least one for Find to look into it: without any of them neither a
@@ -45,7 +46,7 @@ func FindAll(m *pyscan.Module, link Linker) []*Loop { return find(m, link, true)
 
 // In gives the outermost loops of one function in which a named event happens, whether they train or not.
 func In(scope *pyscan.Scope, link Linker) []*Loop {
-	root := build(scope, link)
+	root := build(scope, link, &silence{link, link.Known()})
 	classify(root)
 	var loops []*Loop
 	for _, item := range root.Items {
@@ -63,6 +64,7 @@ func find(m *pyscan.Module, link Linker, all bool) []*Loop {
 	}
 	trains := &reacher{link: link, words: differentiating, known: map[*pyscan.Scope]reached{}}
 	acts := &reacher{link: link, words: acting, known: map[*pyscan.Scope]reached{}}
+	hush := &silence{link, link.Known()}
 	m.Scopes(func(scope *pyscan.Scope) {
 		if scope.Kind == pyscan.ClassScope || scope.Kind == pyscan.LambdaScope || !interesting(scope) {
 			return
@@ -73,7 +75,7 @@ func find(m *pyscan.Module, link Linker, all bool) []*Loop {
 		case hook == "" && !trains.in(scope, maxReach), hook == "module" && !acts.in(scope, maxReach):
 			return
 		}
-		root := build(scope, link)
+		root := build(scope, link, hush)
 		classify(root)
 		for _, item := range root.Items {
 			if item.Loop != nil && (trained(item.Loop) || (all || hook != "") && matters(item.Loop)) {
@@ -128,10 +130,10 @@ func classify(l *Loop) {
 	}
 }
 
-func build(scope *pyscan.Scope, link Linker) *Loop {
+func build(scope *pyscan.Scope, link Linker, silence *silence) *Loop {
 	order, budget := 0, maxStatements
 	root := &Loop{Scope: scope, At: place(scope, scope.Node)}
-	b := &builder{link: link, scope: scope, loop: root, order: &order, budget: &budget, active: []*pyscan.Scope{scope}}
+	b := &builder{link: link, scope: scope, loop: root, order: &order, budget: &budget, silence: silence, active: []*pyscan.Scope{scope}}
 	b.contexts = b.decorators(scope)
 	b.block(scope.Body())
 	return root
@@ -378,7 +380,7 @@ func (b *builder) emit(e *Event) *Event {
 // call records what a call is, and splices in the project function that it runs.
 func (b *builder) call(call *syntax.Call) {
 	b.entered(call)
-	if b.ofLibrary(call) {
+	if library(b.link, b.scope, call.Func) {
 		return
 	}
 	var callee pyscan.Value = &pyscan.Unknown{Origin: pyscan.From(b.scope.Module, call.Func)}
@@ -418,6 +420,9 @@ func (b *builder) splice(f *pyscan.Func, call *syntax.Call) {
 		if active == f.Scope {
 			return
 		}
+	}
+	if b.silence.of(f.Scope) {
+		return
 	}
 	frame := b.link.Enter(f, call, b.scope, b.frame)
 	if frame == nil {

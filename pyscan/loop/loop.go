@@ -31,8 +31,12 @@ type Linker interface {
 	HasName(m *pyscan.Module, name string) bool
 	// Defined reports whether a function or class in the project of the module has that name.
 	Defined(m *pyscan.Module, name string) bool
+	// Extended reports whether a class in the project of the module is derived from something of that name.
+	Extended(m *pyscan.Module, name string) bool
 	// Foreign reports whether an expression surely names a builtin or something of a library, which runs nothing of the project by itself.
 	Foreign(scope *pyscan.Scope, e syntax.Expr) bool
+	// Known is what is known already about the functions of the project.
+	Known() *Known
 	// HasCallers reports whether a call of the function is known anywhere in the project.
 	HasCallers(function *pyscan.Scope) bool
 }

@@ -69,7 +69,7 @@ func framework(scope *pyscan.Scope, link Linker) string {
 
 var emptyCaches = map[string]bool{"torch.cuda.empty_cache": true, "torch.npu.empty_cache": true, "torch.xpu.empty_cache": true, "torch.mps.empty_cache": true,
 	"torch.mlu.empty_cache": true, "torch.musa.empty_cache": true, "torch.accelerator.empty_cache": true, "accelerate.utils.release_memory": true,
-	"accelerate.utils.memory.release_memory": true, "accelerate.utils.clear_device_cache": true, "accelerate.utils.memory.clear_device_cache": true, "torch.cuda.caching_allocator_delete": false}
+	"accelerate.utils.known.release_memory": true, "accelerate.utils.clear_device_cache": true, "accelerate.utils.known.clear_device_cache": true, "torch.cuda.caching_allocator_delete": false}
 
 var collectives = map[string]bool{"all_reduce": true, "all_gather": true, "all_gather_object": true, "all_gather_into_tensor": true, "broadcast": true, "broadcast_object_list": true,
 	"barrier": true, "reduce": true, "reduce_scatter": true, "reduce_scatter_tensor": true, "gather": true, "gather_object": true, "scatter": true, "monitored_barrier": true}
@@ -83,13 +83,13 @@ var methodEvents = map[string]bool{"backward": true, "manual_backward": true, "s
 	"zero_": true, "fill_": true, "multiply_grads": true, "div_": true, "mul_": true, "eval": true, "generate": true, "wait_for_everyone": true,
 	"_foreach_zero_": true, "_foreach_div_": true, "_foreach_mul_": true}
 
-// ofLibrary holds for the call of a method by a name that stands for no event and that nothing in the project has: no function of
+// library holds for the call of a method by a name that stands for no event and that nothing in the project has: no function of
 // the project can run, and no model is called. Most calls of a training loop are such, and need not be read.
-func (b *builder) ofLibrary(call *syntax.Call) bool {
-	if name, ok := call.Func.(*syntax.Name); ok {
-		return plainFunctions[name.ID] && !b.link.Defined(b.scope.Module, name.ID)
+func library(link Linker, scope *pyscan.Scope, callee syntax.Expr) bool {
+	if name, ok := callee.(*syntax.Name); ok {
+		return plainFunctions[name.ID] && !link.Defined(scope.Module, name.ID)
 	}
-	attr, ok := call.Func.(*syntax.Attribute)
+	attr, ok := callee.(*syntax.Attribute)
 	if ok && inPlace[attr.Attr] { // an event on gradients alone
 		path := pyscan.Path(attr.Value)
 		return !strings.HasSuffix(path, ".grad") && !strings.HasSuffix(path, ".grad.data")
@@ -97,7 +97,7 @@ func (b *builder) ofLibrary(call *syntax.Call) bool {
 	if !ok || methodEvents[attr.Attr] || collectives[attr.Attr] || ModelName(attr.Attr) {
 		return false
 	}
-	return plainMethod(attr) || !b.link.HasName(b.scope.Module, attr.Attr)
+	return plainMethod(attr) || !link.HasName(scope.Module, attr.Attr)
 }
 
 // plainFunctions are builtins that run nothing of the project.

@@ -1,0 +1,208 @@
+package loop
+
+import (
+	"strings"
+
+	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/syntax"
+)
+
+// voices are the names by which an event may happen, calls of a model aside: those that recognise, method and store know.
+var voices = &pyscan.Words{Names: voiceNames(), Far: maxReach}
+
+func voiceNames() map[string]bool {
+	names := map[string]bool{"grad": true, "require_forward_param_sync": true, "enter_context": true}
+	for _, known := range []map[string]bool{interestingNames, methodEvents, collectives} {
+		for name := range known {
+			names[name] = true
+		}
+	}
+	delete(names, "update") // of a scaler alone
+	for name := range inPlace {
+		delete(names, name) // of a gradient alone
+	}
+	return names
+}
+
+// silence answers, before a called function is spliced in, whether surely no event happens in it, whoever calls it and whatever it is
+// handed. Most functions that a training loop calls are such, and many loops call the same ones.
+type silence struct {
+	link  Linker
+	known *Known
+}
+
+// maxSilent bounds the functions that are looked into for one answer.
+const maxSilent = 400
+
+// of reports whether the function is silent, and all that it calls. What is not known to be is not.
+func (s *silence) of(scope *pyscan.Scope) bool {
+	if silent, known := s.known.silent(scope); known {
+		return silent
+	}
+	seen := map[*pyscan.Scope]bool{scope: true}
+	for queue := []*pyscan.Scope{scope}; len(queue) > 0; {
+		one := queue[len(queue)-1]
+		queue = queue[:len(queue)-1]
+		silent, known := s.known.silent(one)
+		if known && silent {
+			continue
+		}
+		add := func(callee *pyscan.Scope) {
+			if !seen[callee] {
+				seen[callee] = true
+				queue = append(queue, callee)
+			}
+		}
+		if known || len(seen) > maxSilent || !s.alone(one, add) {
+			s.known.sound(one, scope)
+			return false
+		}
+	}
+	s.known.hush(seen)
+	return true
+}
+
+// alone reports whether nothing happens in a function itself; it calls add for those that it calls.
+func (s *silence) alone(scope *pyscan.Scope, add func(*pyscan.Scope)) bool {
+	silent := true
+	body(scope, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Attribute:
+			silent = silent && !voices.Names[n.Attr]
+		case *syntax.Name:
+			silent = silent && !voices.Names[n.ID]
+		case *syntax.Constant: // getattr(model, "no_sync")
+			silent = silent && !(n.Kind == syntax.StrConstant && voices.Names[n.Text])
+		}
+		return silent
+	})
+	if !silent {
+		return false
+	}
+	for _, call := range scope.Calls {
+		if !s.call(scope, call.Func, add) {
+			return false
+		}
+	}
+	return true
+}
+
+// call reports whether a call says nothing by itself, whatever the function it stands in is handed.
+func (s *silence) call(scope *pyscan.Scope, callee syntax.Expr, add func(*pyscan.Scope)) bool {
+	if plain, ok := callee.(*syntax.Name); ok && plain.ID == "super" || library(s.link, scope, callee) {
+		return true
+	}
+	name := pyscan.LastName(callee)
+	attr, method := callee.(*syntax.Attribute)
+	if ModelName(name) || method && attr.Attr == "update" && strings.Contains(strings.ToLower(pyscan.LastName(attr.Value)), "scaler") {
+		return false
+	}
+	given := s.given(scope, callee, maxGiven)
+	far := name != "" && s.link.Distance(scope.Module, voices, name) > maxReach
+	for _, one := range alternatives(s.link.Expand(s.link.Eval(scope, nil, callee))) {
+		switch value := one.(type) {
+		case *pyscan.Wrapped:
+			return false
+		case *pyscan.Instance:
+			if s.link.Derives(value.Of, "torch.nn.Module", "pytorch_lightning.LightningModule") == pyscan.Yes || isWrapper(s.link.ExternalName(pyscan.Made(value))) {
+				return false
+			}
+		case *pyscan.External:
+			if voices.Names[pyscan.LastPart(value.Name)] {
+				return false
+			}
+			continue
+		case *pyscan.Func, *pyscan.Class, *pyscan.Partial:
+		default:
+			if member, ok := value.(*pyscan.Member); ok && voices.Names[member.Name] {
+				return false
+			}
+			if given && !(far && method && s.link.Defined(scope.Module, name)) { // who hands something over may know it
+				return false
+			}
+			continue
+		}
+		f := s.link.Called(one)
+		if f == nil {
+			continue
+		}
+		if given && !far && s.overridden(one) {
+			return false
+		}
+		add(f.Scope)
+	}
+	return true
+}
+
+// overridden reports whether a subclass may have another method of the name.
+func (s *silence) overridden(value pyscan.Value) bool {
+	f, ok := value.(*pyscan.Func)
+	if !ok {
+		return false
+	}
+	class := f.Scope.EnclosingClass()
+	if self, ok := f.Self.(*pyscan.Instance); ok {
+		if of, ok := self.Of.(*pyscan.Class); ok {
+			class = of.Scope
+		}
+	}
+	return class != nil && s.link.Extended(class.Module, class.Name)
+}
+
+// maxGiven bounds how many assignments are gone through for one name.
+const maxGiven = 6
+
+// given reports whether what an expression means may depend on what the function it stands in is handed, its object included.
+func (s *silence) given(scope *pyscan.Scope, e syntax.Expr, depth int) bool {
+	if depth == 0 {
+		return true
+	}
+	found := false
+	syntax.Inspect(e, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Name:
+			found = found || s.handed(scope, n, depth)
+		case *syntax.Call:
+			if !found && !s.given(scope, n.Func, depth-1) && s.link.ExternalName(s.link.Eval(scope, nil, n.Func)) != "" {
+				return false // what a library makes is the library's, whatever it is made of
+			}
+		case *syntax.Lambda:
+			found = true
+		}
+		return !found
+	})
+	return found
+}
+
+func (s *silence) handed(scope *pyscan.Scope, name *syntax.Name, depth int) bool {
+	def := scope.Def(name)
+	if def == nil { // of a scope around this one
+		for outer := scope.Parent; outer != nil && outer.Kind != pyscan.ModuleScope; outer = outer.Parent {
+			if outer.Kind != pyscan.ClassScope && len(outer.Defs(name.ID)) > 0 {
+				return true
+			}
+		}
+		return false
+	}
+	return s.depends(scope, def, depth)
+}
+
+func (s *silence) depends(scope *pyscan.Scope, def *pyscan.Def, depth int) bool {
+	switch def.Kind {
+	case pyscan.ParamDef:
+		return true
+	case pyscan.PhiDef:
+		if depth == 0 {
+			return true
+		}
+		for _, one := range def.Alternatives {
+			if s.depends(scope, one, depth-1) {
+				return true
+			}
+		}
+		return false
+	case pyscan.AugDef:
+		return true
+	}
+	return def.Value != nil && s.given(scope, def.Value, depth-1)
+}
