@@ -74,6 +74,8 @@ type Rule struct {
 	// Mentions are byte strings of which a file must contain at least one before a finding of this rule can stand in it.
 	// Empty: any file. They only spare work: a rule must find nothing in a file without them anyway.
 	Mentions []string
+	// Looks are the other byte strings that the rule asks of a file (source.File.Has). All words of all rules are searched for in one pass.
+	Looks []string
 	// Hides are the rules whose findings on the same cause say nothing new beside one of this rule. Findings have the same
 	// cause when they overlap in the text, or name the same Diagnostic.Cause.
 	Hides []string

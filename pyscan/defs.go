@@ -59,7 +59,16 @@ type bound struct {
 // variables numbers the names and dotted paths that a scope defines, in the order in which it is asked for them.
 type variables struct {
 	names  []string
+	traits uint64         // of all names: what find looks at first, since most names of a function are none of these
 	number map[string]int // nil while the names are few
+}
+
+// trait is a bit that names share by chance alone.
+func trait(name string) uint64 {
+	if name == "" {
+		return 1
+	}
+	return 1 << ((uint(len(name)) + 5*uint(name[0]) + 11*uint(name[len(name)-1])) & 63)
 }
 
 // fewNames is up to how many names looking through all of them is faster than a map, and lighter.
@@ -67,6 +76,9 @@ const fewNames = 12
 
 // find is the number of a name, or -1.
 func (v *variables) find(name string) int {
+	if v.traits&trait(name) == 0 {
+		return -1
+	}
 	if v.number != nil {
 		if n, known := v.number[name]; known {
 			return n
@@ -85,6 +97,7 @@ func (v *variables) find(name string) int {
 func (v *variables) add(name string) int {
 	n := len(v.names)
 	v.names = append(v.names, name)
+	v.traits |= trait(name)
 	if v.number == nil && n == fewNames {
 		v.number = make(map[string]int, 3*fewNames)
 		for i, name := range v.names {

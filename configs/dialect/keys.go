@@ -77,8 +77,8 @@ type KeyTable struct {
 	sections     map[string]KeySection
 	also         map[string]bool
 	constructors map[string]map[string]map[string]*Key
-	below        map[string][]string // names of keys by section, sorted; those that were removed are left out
-	aliases      map[string]string   // the name of a key by its section and alias, as one path
+	below        map[string]*nearest.List // names of keys by section, sorted; those that were removed are left out
+	aliases      map[string]string        // the name of a key by its section and alias, as one path
 }
 
 // Keys is the table of a dialect; nil where the keys are not known.
@@ -122,7 +122,7 @@ func readKeys(name string) (*KeyTable, error) {
 	if err := json.Unmarshal(text, &file); err != nil {
 		return nil, fmt.Errorf("keys of %s: %w", name, err)
 	}
-	t := &KeyTable{Version: file.Version, keys: file.Keys, sections: file.Sections, constructors: file.Constructors, also: map[string]bool{}, below: map[string][]string{}, aliases: map[string]string{}}
+	t := &KeyTable{Version: file.Version, keys: file.Keys, sections: file.Sections, constructors: file.Constructors, also: map[string]bool{}, below: map[string]*nearest.List{}, aliases: map[string]string{}}
 	for _, word := range file.Also {
 		t.also[word] = true
 	}
@@ -142,11 +142,12 @@ func readKeys(name string) (*KeyTable, error) {
 			}
 		}
 	}
+	below := map[string][]string{}
 	for path, key := range t.keys {
 		key.Path = path
 		section, last := splitPath(path)
 		if last != "*" && key.Removed == "" {
-			t.below[section] = append(t.below[section], last)
+			below[section] = append(below[section], last)
 		}
 		for _, alias := range key.Alias {
 			if path := joinPath(section, alias); t.aliases[path] == "" || last < t.aliases[path] {
@@ -154,8 +155,9 @@ func readKeys(name string) (*KeyTable, error) {
 			}
 		}
 	}
-	for _, names := range t.below {
+	for section, names := range below {
 		slices.Sort(names)
+		t.below[section] = nearest.NewList(names)
 	}
 	for section, types := range t.constructors {
 		for _, params := range types {
@@ -237,6 +239,13 @@ func joinPath(section, last string) string {
 
 // Names are the keys of a section, sorted; those that were removed are left out. Not to be changed.
 func (t *KeyTable) Names(section string) []string {
+	if list := t.list(section); list != nil {
+		return list.Words
+	}
+	return nil
+}
+
+func (t *KeyTable) list(section string) *nearest.List {
 	spelled, _ := t.section(section)
 	return t.below[spelled]
 }
@@ -274,12 +283,15 @@ func (t *KeyTable) Params(section, kind string) map[string]*Key {
 // Nearest is the key of a section that a misspelt one most likely means; "" where none is close. It also knows words that were
 // left out or added: activation_checkpoint is activation_checkpointing, lr_scheduler is scheduler.
 func (t *KeyTable) Nearest(section, word string) string {
-	names := t.Names(section)
+	list := t.list(section)
+	if list == nil {
+		return ""
+	}
 	length := len([]rune(word))
-	if name := nearest.Within(word, names, min(max(2, length/5), max(1, length/3))); name != "" {
+	if name := list.Within(word, min(max(2, length/5), max(1, length/3))); name != "" {
 		return name
 	}
-	return kin(word, names)
+	return kin(word, list.Words)
 }
 
 // kin is the one name that begins with the word, or else ends in it, with only little more; or the other way round.
@@ -310,10 +322,11 @@ func (t *KeyTable) Slip(section, word string) string {
 	if len(word) >= 12 {
 		allowed = 2
 	}
-	if len(word) < 5 {
+	list := t.list(section)
+	if len(word) < 5 || list == nil {
 		return ""
 	}
-	near := nearest.Within(word, t.Names(section), allowed)
+	near := list.Within(word, allowed)
 	if strings.TrimRight(near, digits) == strings.TrimRight(word, digits) {
 		return "" // data_path2 is the second of two, and no slip of data_path
 	}

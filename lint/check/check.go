@@ -173,20 +173,33 @@ type ruleWords struct {
 	needs [][]int // of each rule, the words of which one must be there; nil: none
 
 	number map[string]int // of each word; nil where they are not searched for
+	index  map[*lint.Rule]int
 }
 
 func newRuleWords(rules []*lint.Rule) ruleWords {
-	made := ruleWords{rules: rules, needs: make([][]int, len(rules))}
+	made := ruleWords{rules: rules, needs: make([][]int, len(rules)), index: make(map[*lint.Rule]int, len(rules))}
 	var words []string
 	number := map[string]int{}
-	for i, rule := range rules {
-		for _, word := range rule.Mentions {
-			if _, known := number[word]; !known {
-				number[word] = len(words)
-				words = append(words, word)
-			}
-			made.needs[i] = append(made.needs[i], number[word])
+	add := func(word string) int {
+		if _, known := number[word]; !known {
+			number[word] = len(words)
+			words = append(words, word)
 		}
+		return number[word]
+	}
+	for i, rule := range rules {
+		made.index[rule] = i
+		for _, word := range rule.Mentions {
+			made.needs[i] = append(made.needs[i], add(word))
+		}
+	}
+	for _, rule := range rules {
+		for _, word := range rule.Looks {
+			add(word)
+		}
+	}
+	for _, word := range workspace.Looks {
+		add(word)
 	}
 	if made.find = newMentions(words); made.find.next != nil {
 		made.number = number

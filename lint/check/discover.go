@@ -219,10 +219,11 @@ func (w *walker) withoutLinks() []Target {
 	}
 	real := func(name string) string {
 		if found, err := filepath.EvalSymlinks(filepath.FromSlash(name)); err == nil {
-			return found
+			return filepath.ToSlash(found)
 		}
 		return name
 	}
+	folders := map[string]string{}
 	for _, link := range w.links {
 		if at := w.seen[link]; !w.targets[at].Named {
 			drop[at] = true
@@ -230,8 +231,16 @@ func (w *walker) withoutLinks() []Target {
 	}
 	held := map[string]bool{}
 	for absolute, at := range w.seen {
-		if !drop[at] {
+		switch {
+		case drop[at]:
+		case w.targets[at].Named || slices.Contains(w.links, absolute):
 			held[real(absolute)] = true
+		default: // a file, whose folder may be behind a link
+			folder, base := path.Split(absolute)
+			if folders[folder] == "" {
+				folders[folder] = real(folder)
+			}
+			held[path.Join(folders[folder], base)] = true
 		}
 	}
 	for _, link := range w.links {

@@ -68,7 +68,7 @@ func (c *checker) look(view *workspace.View, file *source.File, target Target, s
 	var findings []Finding
 	for _, rule := range run {
 		pass := lint.NewPass(view, rule, settings.Options[rule.Name])
-		if fault := guard(file.Path, rule.Name, func() { subject.run(pass, relevant[rule] || named) }); fault != nil {
+		if fault := guard(file.Path, rule.Name, func() { subject.run(pass, relevant.has(rule) || named) }); fault != nil {
 			r.faults = append(r.faults, *fault)
 			continue
 		}
@@ -83,9 +83,8 @@ func (c *checker) look(view *workspace.View, file *source.File, target Target, s
 	}
 	findings = cascade(findings)
 	if doc := subject.doc(); doc != nil && len(r.faults) == 0 {
-		on := func(rule *lint.Rule) bool { _, is := relevant[rule]; return is }
 		all := append(slices.Clip(c.options.Rules), settings.customRules()...)
-		findings, r.suppressed = suppress(file, doc, findings, all, on, settings.RequireReason)
+		findings, r.suppressed = suppress(file, doc, findings, all, relevant.on, settings.RequireReason)
 	}
 	findings, ignored := c.perFile(file, findings, settings)
 	r.suppressed += ignored
@@ -97,7 +96,7 @@ func (c *checker) look(view *workspace.View, file *source.File, target Target, s
 	r.findings = sortFindings(findings)
 	c.keep(r.findings)
 	rule := lint.Find(c.options.Rules, memoryRule)
-	if _, on := relevant[rule]; rule == nil || on {
+	if rule == nil || relevant.on(rule) {
 		if fault := guard(file.Path, "", func() { r.unverified = subject.unverified() }); fault != nil {
 			r.faults = append(r.faults, *fault)
 		}
@@ -121,12 +120,12 @@ func (c *checker) keep(findings []Finding) {
 
 // chosen gives the rules that are on and have one of their words in the file. Relevant says of every rule that is on whether it
 // has a word, also where the prefilter is off.
-func (c *checker) chosen(file *source.File, target Target, settings *Settings) (run []*lint.Rule, relevant map[*lint.Rule]bool) {
+func (c *checker) chosen(file *source.File, target Target, settings *Settings) (run []*lint.Rule, relevant relevance) {
 	found := c.words.find.in(file.Text)
 	if c.words.number != nil {
 		file.Know(c.words.number, found)
 	}
-	relevant = make(map[*lint.Rule]bool, len(c.options.Rules))
+	relevant = relevance{index: c.words.index, flags: make([]uint8, len(c.options.Rules))}
 	for i, rule := range c.options.Rules {
 		if !settings.selected[rule] || target.Test && !settings.Tests && !ofEngine(rule) {
 			continue
@@ -136,7 +135,10 @@ func (c *checker) chosen(file *source.File, target Target, settings *Settings) (
 			has = has || found[word]
 		}
 		has = has || file.Fault != "" && rule.Name == syntaxError // its words were not read
-		relevant[rule] = has
+		relevant.flags[i] = isOn
+		if has {
+			relevant.flags[i] |= hasWord
+		}
 		if !looksAt(rule, file) {
 			continue
 		}
@@ -151,12 +153,43 @@ func (c *checker) chosen(file *source.File, target Target, settings *Settings) (
 		if !settings.selected[rule] || target.Test && !settings.Tests || !own.all && !own.files.covers(absolute) {
 			continue
 		}
-		relevant[rule] = len(rule.Mentions) == 0 || slices.ContainsFunc(rule.Mentions, func(word string) bool { return bytes.Contains(file.Text, []byte(word)) })
-		if relevant[rule] || c.options.NoPrefilter {
+		has := len(rule.Mentions) == 0 || slices.ContainsFunc(rule.Mentions, func(word string) bool { return bytes.Contains(file.Text, []byte(word)) })
+		if relevant.custom == nil {
+			relevant.custom = map[*lint.Rule]bool{}
+		}
+		relevant.custom[rule] = has
+		if has || c.options.NoPrefilter {
 			run = append(run, rule)
 		}
 	}
 	return run, relevant
+}
+
+// relevance says of the rules which are on for a file, and which of those have a word in it.
+type relevance struct {
+	index  map[*lint.Rule]int
+	flags  []uint8
+	custom map[*lint.Rule]bool // those of the settings that are on
+}
+
+const (
+	isOn uint8 = 1 << iota
+	hasWord
+)
+
+func (r relevance) on(rule *lint.Rule) bool {
+	if i, known := r.index[rule]; known {
+		return r.flags[i] != 0
+	}
+	_, on := r.custom[rule]
+	return on
+}
+
+func (r relevance) has(rule *lint.Rule) bool {
+	if i, known := r.index[rule]; known {
+		return r.flags[i]&hasWord != 0
+	}
+	return r.custom[rule]
 }
 
 // looksAt is false for a rule that looks at Python alone, where the file is none.

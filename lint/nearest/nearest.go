@@ -15,12 +15,32 @@ func Of(word string, words []string) string {
 }
 
 // Within is Of for at most limit slips.
-func Within(word string, words []string, limit int) string {
+func Within(word string, words []string, limit int) string { return within(word, words, nil, limit) }
+
+// List is words that many others are compared with.
+type List struct {
+	Words   []string
+	letters []letters
+}
+
+// NewList is a list of words, which are not changed from then on.
+func NewList(words []string) *List {
+	l := &List{words, make([]letters, len(words))}
+	for i, word := range words {
+		l.letters[i] = lettersOf(word)
+	}
+	return l
+}
+
+// Within is the function of that name.
+func (l *List) Within(word string, limit int) string { return within(word, l.Words, l.letters, limit) }
+
+func within(word string, words []string, known []letters, limit int) string {
 	var m matcher
 	given := plain(nil, word)
-	letters, ascii := lettersOf(word)
+	own := lettersOf(word)
 	best := ""
-	for _, candidate := range words {
+	for i, candidate := range words {
 		if limit < 0 {
 			break
 		}
@@ -28,7 +48,13 @@ func Within(word string, words []string, limit int) string {
 		if len(candidate) < len(given)-limit || len(candidate) > utf8.UTFMax*(len(given)+limit) {
 			continue
 		}
-		if theirs, plain := lettersOf(candidate); ascii && plain && (bits.OnesCount64(letters&^theirs) > limit || bits.OnesCount64(theirs&^letters) > limit) {
+		var theirs letters
+		if known != nil {
+			theirs = known[i]
+		} else {
+			theirs = lettersOf(candidate)
+		}
+		if own.ascii && theirs.ascii && (bits.OnesCount64(own.set&^theirs.set) > limit || bits.OnesCount64(theirs.set&^own.set) > limit) {
 			continue // each slip takes away or brings in one letter at most
 		}
 		m.other = plain(m.other[:0], candidate)
@@ -39,21 +65,27 @@ func Within(word string, words []string, limit int) string {
 	return best
 }
 
-// lettersOf is the set of the letters of a word in their compared form, some alike; ok is false for a word with others than ASCII.
-func lettersOf(word string) (set uint64, ok bool) {
+// letters are the set of the letters of a word in their compared form, some alike; ascii is false for a word with others than ASCII.
+type letters struct {
+	set   uint64
+	ascii bool
+}
+
+func lettersOf(word string) (l letters) {
 	for i := range len(word) {
 		c := word[i]
 		switch {
 		case c >= utf8.RuneSelf:
-			return 0, false
+			return letters{}
 		case 'A' <= c && c <= 'Z':
 			c += 'a' - 'A'
 		case c == '_':
 			c = '-'
 		}
-		set |= 1 << (c & 63)
+		l.set |= 1 << (c & 63)
 	}
-	return set, true
+	l.ascii = true
+	return l
 }
 
 // plain appends the compared form of a word: lower case of ASCII, with '-' for '_'.

@@ -82,6 +82,9 @@ func (v *View) pythonDocuments(name string) [][]*Part {
 	return documents
 }
 
+// assignmentNames are the words without which a file is no config of nanoGPT or XTuner.
+var assignmentNames = []string{"block_size", "n_layer", "accumulative_counts"}
+
 // argumentNames are the words without which a file makes none of these classes.
 var argumentNames = []string{"TrainingArguments", "Config(", "Accelerator(", "DeepSpeedPlugin(", "DataParallelPlugin(", "DeepSpeedStrategy(", "deepspeed"}
 
@@ -168,7 +171,7 @@ func (v *View) argumentNode(scope *pyscan.Scope, m *pyscan.Module, e syntax.Expr
 // its program executes. What it takes over from another file (`with read_base(): from .base import *`) is open.
 func (v *View) assignments(m *pyscan.Module) *Part {
 	text := m.File.Text
-	if !m.File.Has("block_size") && !m.File.Has("n_layer") && !m.File.Has("accumulative_counts") {
+	if !slices.ContainsFunc(assignmentNames, m.File.Has) {
 		return nil
 	}
 	root := &configs.Node{Kind: configs.Mapping, At: m.File.At(source.Span{End: uint32(len(text))})}

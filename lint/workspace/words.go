@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/trainvet/trainvet/lint/source"
@@ -41,3 +42,6 @@ func (s *Snapshot) spells(root, word string) bool {
 func holdsWord(text []byte, word string) bool {
 	return bytes.Contains(text, []byte(word)) || strings.Contains(word, "_") && bytes.Contains(text, []byte(strings.ReplaceAll(word, "_", "-")))
 }
+
+// Looks are the byte strings that a view asks of many files (source.File.Has), so that whoever searches for words can search for them too.
+var Looks = slices.Concat(argumentNames, assignmentNames)

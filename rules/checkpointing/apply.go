@@ -96,16 +96,18 @@ func reportApplied(pass *lint.Pass, c *workspace.Checkpoint, what string) {
 	pass.Reportf(at(c), "%s puts a checkpoint around the embedding too, which is recomputed in backward and saves nothing", what).As(lint.Info).Help("name the blocks in check_fn")
 }
 
+const pipelineInterval = "activation_checkpoint_interval"
+
 // pipelineLayers finds LayerSpec(Embedding) in a DeepSpeed pipeline that checkpoints every layer.
 func pipelineLayers(pass *lint.Pass, module *pyscan.Module) {
-	if !words(module, "activation_checkpoint_interval") {
+	if !words(module, pipelineInterval) {
 		return
 	}
 	every := false
 	var layers []*syntax.Call
 	for _, site := range module.Calls {
 		call, scope := site.Call, site.Scope
-		if e := workspace.Argument(call, "activation_checkpoint_interval", -1); e != nil {
+		if e := workspace.Argument(call, pipelineInterval, -1); e != nil {
 			if c, ok := pass.Constant(pass.Expand(pass.Eval(scope, nil, e))); ok {
 				if n, ok := c.Int(); ok && n == 1 {
 					every = true

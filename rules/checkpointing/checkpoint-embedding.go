@@ -22,6 +22,7 @@ var CheckpointEmbedding = &lint.Rule{
 	Severity: lint.Error,
 	Fix:      lint.SometimesFix,
 	Mentions: []string{"checkpoint"},
+	Looks:    []string{pipelineInterval},
 	Hides:    []string{"checkpoint-no-grad-input", "checkpoint-missing-use-reentrant", "checkpoint-shared-weights"},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
 		for _, c := range pass.Checkpoints(module) {

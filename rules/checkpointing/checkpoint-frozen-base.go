@@ -14,6 +14,9 @@ import (
 //go:embed checkpoint-frozen-base.md
 var docCheckpointFrozenBase string
 
+// gradientsRequired are words of what makes the input of the first block require gradients.
+var gradientsRequired = []string{"require_grads", "prepare_model_for", "modules_to_save", "FastLanguageModel", "make_inputs_require_grad"}
+
 // CheckpointFrozenBase finds adapters on a frozen base whose reentrant checkpoints get no input that requires a gradient.
 var CheckpointFrozenBase = &lint.Rule{
 	Name:     "checkpoint-frozen-base",
@@ -23,8 +26,9 @@ var CheckpointFrozenBase = &lint.Rule{
 	Severity: lint.Error,
 	Fix:      lint.SometimesFix,
 	Mentions: []string{"gradient_checkpointing"},
+	Looks:    gradientsRequired,
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
-		if words(module, "require_grads", "prepare_model_for", "modules_to_save", "FastLanguageModel", "make_inputs_require_grad") {
+		if words(module, gradientsRequired...) {
 			return
 		}
 		for _, e := range enablings(pass, module) {

@@ -12,6 +12,9 @@ import (
 //go:embed checkpoint-no-grad-input.md
 var docCheckpointNoGradInput string
 
+// inputsHooked are words of hooks that make inputs require gradients.
+var inputsHooked = []string{"require_grads", "inputs_require_grad"}
+
 // CheckpointNoGradInput finds reentrant checkpoints none of whose inputs requires a gradient.
 var CheckpointNoGradInput = &lint.Rule{
 	Name:     "checkpoint-no-grad-input",
@@ -21,9 +24,10 @@ var CheckpointNoGradInput = &lint.Rule{
 	Severity: lint.Error,
 	Fix:      lint.SometimesFix,
 	Mentions: []string{"checkpoint"},
+	Looks:    inputsHooked,
 	Hides:    []string{"checkpoint-missing-use-reentrant"},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
-		if words(module, "require_grads", "inputs_require_grad") { // a hook of another kind sees to it
+		if words(module, inputsHooked...) { // a hook of another kind sees to it
 			return
 		}
 		for _, c := range pass.Checkpoints(module) {

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/trainvet/trainvet/lint"
@@ -264,9 +265,11 @@ func constructors(pass *lint.Pass, m *pyscan.Module, visit func(*pyscan.Scope, *
 	}
 }
 
+var renaming = []string{"_schedule_with_warmup as ", "LR as ", "get_scheduler as "}
+
 // aliases reports whether a file gives schedules other names: from transformers import get_scheduler as make.
 func aliases(m *pyscan.Module) bool {
-	return m.File.Has("_schedule_with_warmup as ") || m.File.Has("LR as ") || m.File.Has("get_scheduler as ")
+	return slices.ContainsFunc(renaming, m.File.Has)
 }
 
 // unitOf is the unit of a step count in a loop. Where the loop around a window goes through the loader, a batch of the loader

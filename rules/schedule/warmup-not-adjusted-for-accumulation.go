@@ -27,6 +27,7 @@ var WarmupNotAdjustedForAccumulation = &lint.Rule{
 	Doc:      docWarmupNotAdjustedForAccumulation,
 	Severity: lint.Warning,
 	Mentions: []string{"warmup", "LR", "sched", "lr"},
+	Looks:    append([]string{warmupKey, lightningKey}, renaming...),
 	Module:   warmupInModule,
 	Loop:     warmupInLoop,
 	Run:      warmupOfConfig,

@@ -220,6 +220,12 @@ func boundedByCount(l *loop.Loop) bool {
 	return false
 }
 
+// The keys of DeepSpeed and Lightning without which their parts need not be looked for.
+const (
+	warmupKey    = "warmup_num_steps"
+	lightningKey = "accumulate_grad_batches"
+)
+
 // warmupInModule looks at what says the unit without a loop: schedules that Accelerate prepares, frameworks' own arguments,
 // and schedules whose parts are counted differently.
 func warmupInModule(pass *lint.Pass, m *pyscan.Module) {
@@ -231,7 +237,7 @@ func warmupInModule(pass *lint.Pass, m *pyscan.Module) {
 			dividedArgument(pass, site.Scope, site.Call)
 		}
 	}
-	if m.File.Has("warmup_num_steps") {
+	if m.File.Has(warmupKey) {
 		for node := range m.Tree.All() {
 			if dict, ok := node.(*syntax.Dict); ok {
 				dividedKey(pass, pyscan.ScopeAt(m, dict), dict)
@@ -494,7 +500,7 @@ func holds(pass *lint.Pass, value, part pyscan.Value, depth int) bool {
 // lightningCounts looks at the schedules that configure_optimizers gives to Lightning's automatic optimisation, which advances
 // them once an optimizer step, in files that set accumulate_grad_batches.
 func lightningCounts(pass *lint.Pass, m *pyscan.Module) {
-	if !m.File.Has("accumulate_grad_batches") {
+	if !m.File.Has(lightningKey) {
 		return
 	}
 	constructors(pass, m, func(scope *pyscan.Scope, _ *syntax.Call, counts []count) {
