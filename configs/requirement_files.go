@@ -120,7 +120,7 @@ func (r *Requirements) table(table *Node, read func(string) (pep440.Range, bool)
 		return
 	}
 	for _, item := range table.Items {
-		if item.Value == nil || len(r.List) >= maxRequirements || PackageName(item.Key) == "python" {
+		if name := PackageName(item.Key); item.Value == nil || len(r.List) >= maxRequirements || name == "python" || name == "" {
 			continue
 		}
 		options := []*Node{item.Value}
