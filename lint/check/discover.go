@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/trainvet/trainvet/lint/source"
+	"github.com/trainvet/trainvet/lint/workspace"
 )
 
 // Target is one file to check. Path is what findings call it: relative to the current folder where it was named so.
@@ -331,11 +332,14 @@ func readIgnore(base, file string) (patterns, bool) {
 }
 
 func readHead(name string, limit int64) ([]byte, error) {
-	file, err := os.Open(filepath.FromSlash(name))
+	file, err := os.OpenFile(filepath.FromSlash(name), os.O_RDONLY|workspace.NoWait, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() { // it may have become a FIFO since its folder was listed
+		return nil, errors.Join(err, errors.New("not a regular file"))
+	}
 	return io.ReadAll(io.LimitReader(file, limit))
 }
 

@@ -13,7 +13,7 @@ import (
 
 // appendRegular reads a file that was a regular one a moment ago. A file that grows is read up to the bound.
 func appendRegular(to []byte, on string) ([]byte, error) {
-	file, err := os.OpenFile(on, os.O_RDONLY|noWait, 0)
+	file, err := os.OpenFile(on, os.O_RDONLY|NoWait, 0)
 	if err != nil {
 		return to, plain(err)
 	}

@@ -14,7 +14,7 @@ import (
 func appendRegular(to []byte, on string) ([]byte, error) {
 	var file int
 	if err := again(func() (err error) {
-		file, err = syscall.Open(on, syscall.O_RDONLY|syscall.O_CLOEXEC|noWait, 0)
+		file, err = syscall.Open(on, syscall.O_RDONLY|syscall.O_CLOEXEC|NoWait, 0)
 		return err
 	}); err != nil {
 		return to, err

@@ -2,4 +2,5 @@
 
 package workspace
 
-const noWait = 0
+// NoWait opens a FIFO without waiting for somebody who writes to it.
+const NoWait = 0

@@ -4,5 +4,6 @@ package workspace
 
 import "syscall"
 
-// noWait keeps an open from waiting for the other end of a FIFO.
-const noWait = syscall.O_NONBLOCK
+// NoWait keeps an open from waiting for the other end of a FIFO.
+// NoWait opens a FIFO without waiting for somebody who writes to it.
+const NoWait = syscall.O_NONBLOCK
