@@ -69,7 +69,7 @@ func framework(scope *pyscan.Scope, link Linker) string {
 
 var emptyCaches = map[string]bool{"torch.cuda.empty_cache": true, "torch.npu.empty_cache": true, "torch.xpu.empty_cache": true, "torch.mps.empty_cache": true,
 	"torch.mlu.empty_cache": true, "torch.musa.empty_cache": true, "torch.accelerator.empty_cache": true, "accelerate.utils.release_memory": true,
-	"accelerate.utils.known.release_memory": true, "accelerate.utils.clear_device_cache": true, "accelerate.utils.known.clear_device_cache": true, "torch.cuda.caching_allocator_delete": false}
+	"accelerate.utils.memory.release_memory": true, "accelerate.utils.clear_device_cache": true, "accelerate.utils.memory.clear_device_cache": true, "torch.cuda.caching_allocator_delete": false}
 
 var collectives = map[string]bool{"all_reduce": true, "all_gather": true, "all_gather_object": true, "all_gather_into_tensor": true, "broadcast": true, "broadcast_object_list": true,
 	"barrier": true, "reduce": true, "reduce_scatter": true, "reduce_scatter_tensor": true, "gather": true, "gather_object": true, "scatter": true, "monitored_barrier": true}
