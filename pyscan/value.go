@@ -258,12 +258,12 @@ type Words struct {
 func LastPart(dotted string) string { return dotted[strings.LastIndexByte(dotted, '.')+1:] }
 
 // LastName is the last name of a dotted callee, "" for what is none.
-func LastName(e syntax.Expr) string {
-	switch e := e.(type) {
+func LastName(n syntax.Node) string {
+	switch n := n.(type) {
 	case *syntax.Name:
-		return e.ID
+		return n.ID
 	case *syntax.Attribute:
-		return e.Attr
+		return n.Attr
 	}
 	return ""
 }

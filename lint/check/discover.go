@@ -234,7 +234,7 @@ func (w *walker) withoutLinks() []Target {
 	for absolute, at := range w.seen {
 		switch {
 		case drop[at]:
-		case w.targets[at].Named || slices.Contains(w.links, absolute):
+		case w.targets[at].Named: // perhaps a link
 			held[real(absolute)] = true
 		default: // a file, whose folder may be behind a link
 			folder, base := path.Split(absolute)

@@ -60,23 +60,17 @@ func (v *View) parsedArgument(args *pyscan.Result, name string, at pyscan.Origin
 
 // declared are the calls of add_argument in a file by the attributes that they make, the first for each.
 func (v *View) declared(m *pyscan.Module) map[string]pyscan.Call {
-	by := v.eval.declared[m]
-	if by != nil {
-		return by
-	}
-	by = map[string]pyscan.Call{}
-	for _, site := range m.CallsOf("add_argument") {
-		for _, name := range attributes(site.Call) {
-			if _, taken := by[name]; !taken {
-				by[name] = site
+	return answered(&v.eval.declared, m, func() map[string]pyscan.Call {
+		by := map[string]pyscan.Call{}
+		for _, site := range m.CallsOf("add_argument") {
+			for _, name := range attributes(site.Call) {
+				if _, taken := by[name]; !taken {
+					by[name] = site
+				}
 			}
 		}
-	}
-	if v.eval.declared == nil {
-		v.eval.declared = map[*pyscan.Module]map[string]pyscan.Call{}
-	}
-	v.eval.declared[m] = by
-	return by
+		return by
+	})
 }
 
 // attributes are the names under which the value of an add_argument call may be asked for: that of dest, else those of its options.

@@ -97,6 +97,19 @@ func newEvaluator() evaluator {
 		checkpoints: map[*pyscan.Module][]*Checkpoint{}, loops: map[*pyscan.Module][]*loop.Loop{}, located: map[importKey]string{}, holds: map[importKey]bool{}, foreign: map[*pyscan.Import]bool{}, tops: map[string]string{}, projects: map[string]string{}}
 }
 
+// answered gives what make gives for a key, which is called for the first question alone.
+func answered[K comparable, V any](known *map[K]V, key K, make func() V) V {
+	if value, asked := (*known)[key]; asked {
+		return value
+	}
+	value := make()
+	if *known == nil {
+		*known = map[K]V{}
+	}
+	(*known)[key] = value
+	return value
+}
+
 // reset forgets everything, and keeps the memory of the large maps.
 func (ev *evaluator) reset() {
 	next := newEvaluator()

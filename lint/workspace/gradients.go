@@ -38,36 +38,35 @@ func madeWithGrad(scope *pyscan.Scope, e syntax.Expr) bool {
 
 // switchesGradOn reports whether a function asks for gradients of a tensor it was given: x.requires_grad_(), x.requires_grad = True.
 func (v *View) switchesGradOn(scope *pyscan.Scope, path string) bool {
-	switched, known := v.eval.switched[scope]
-	if !known {
-		for _, stmt := range scope.Body() {
-			syntax.Inspect(stmt, func(n syntax.Node) bool {
-				on := ""
-				switch n := n.(type) {
-				case *syntax.Call:
-					if attr, ok := n.Func.(*syntax.Attribute); ok && (attr.Attr == "requires_grad_" || attr.Attr == "retain_grad") && (len(n.Args) == 0 || !isFalse(n.Args[0])) {
-						on = pyscan.Path(attr.Value)
-					}
-				case *syntax.Assign:
-					if attr, ok := n.Targets[0].(*syntax.Attribute); ok && attr.Attr == "requires_grad" && !isFalse(n.Value) {
-						on = pyscan.Path(attr.Value)
-					}
+	return answered(&v.eval.switched, scope, func() map[string]bool { return switchedOn(scope) })[path]
+}
+
+// switchedOn are the paths of which a function asks for gradients.
+func switchedOn(scope *pyscan.Scope) map[string]bool {
+	var switched map[string]bool
+	for _, stmt := range scope.Body() {
+		syntax.Inspect(stmt, func(n syntax.Node) bool {
+			on := ""
+			switch n := n.(type) {
+			case *syntax.Call:
+				if attr, ok := n.Func.(*syntax.Attribute); ok && (attr.Attr == "requires_grad_" || attr.Attr == "retain_grad") && (len(n.Args) == 0 || !isFalse(n.Args[0])) {
+					on = pyscan.Path(attr.Value)
 				}
-				if on != "" {
-					if switched == nil {
-						switched = map[string]bool{}
-					}
-					switched[on] = true
+			case *syntax.Assign:
+				if attr, ok := n.Targets[0].(*syntax.Attribute); ok && attr.Attr == "requires_grad" && !isFalse(n.Value) {
+					on = pyscan.Path(attr.Value)
 				}
-				return true
-			})
-		}
-		if v.eval.switched == nil {
-			v.eval.switched = map[*pyscan.Scope]map[string]bool{}
-		}
-		v.eval.switched[scope] = switched
+			}
+			if on != "" {
+				if switched == nil {
+					switched = map[string]bool{}
+				}
+				switched[on] = true
+			}
+			return true
+		})
 	}
-	return switched[path]
+	return switched
 }
 
 // withoutParameters are modules that hand on the gradients of their input and have none of their own.

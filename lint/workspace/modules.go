@@ -236,14 +236,9 @@ func holding(block []syntax.Stmt, node syntax.Node) int {
 func NamesAny(e syntax.Node, words ...string) bool {
 	found := false
 	syntax.Inspect(e, func(n syntax.Node) bool {
-		text := ""
-		switch n := n.(type) {
-		case *syntax.Name:
-			text = n.ID
-		case *syntax.Attribute:
-			text = n.Attr
-		case *syntax.Constant:
-			text = n.Text
+		text := pyscan.LastName(n)
+		if c, ok := n.(*syntax.Constant); ok {
+			text = c.Text
 		}
 		text = strings.ToLower(text)
 		for _, word := range words {
@@ -329,31 +324,19 @@ func (v *View) switchesOff(scope *pyscan.Scope, e syntax.Expr) bool {
 	if f == nil || f.Scope.Node == nil {
 		return false
 	}
-	off, known := v.eval.switches[f.Scope]
-	if !known {
+	return answered(&v.eval.switches, f.Scope, func() bool {
 		text := f.Scope.Module.File.Slice(f.Scope.Node.Span())
-		off = strings.Contains(text, "inference_mode") || strings.Contains(text, "no_grad")
-		if v.eval.switches == nil {
-			v.eval.switches = map[*pyscan.Scope]bool{}
-		}
-		v.eval.switches[f.Scope] = off
-	}
-	return off
+		return strings.Contains(text, "inference_mode") || strings.Contains(text, "no_grad")
+	})
 }
 
 // withoutGrad reports whether one of the contexts of a with statement switches gradients off.
 func (v *View) withoutGrad(scope *pyscan.Scope, with *syntax.With) bool {
-	off, known := v.eval.gradless[with]
-	if !known {
-		off = slices.ContainsFunc(with.Items, func(item *syntax.WithItem) bool {
+	return answered(&v.eval.gradless, with, func() bool {
+		return slices.ContainsFunc(with.Items, func(item *syntax.WithItem) bool {
 			return noGrad(v, v.Eval(scope, nil, item.Context)) || v.switchesOff(scope, item.Context)
 		})
-		if v.eval.gradless == nil {
-			v.eval.gradless = map[*syntax.With]bool{}
-		}
-		v.eval.gradless[with] = off
-	}
-	return off
+	})
 }
 
 func stripNot(e syntax.Expr) (syntax.Expr, bool) {
@@ -399,14 +382,7 @@ func (v *View) Frozen(scope *pyscan.Scope, module syntax.Expr) bool {
 	if path == "" || class == nil {
 		return false
 	}
-	off, known := v.eval.frozen[class]
-	if !known {
-		off = frozenIn(class.Node)
-		if v.eval.frozen == nil {
-			v.eval.frozen = map[*pyscan.Scope]frozenPaths{}
-		}
-		v.eval.frozen[class] = off
-	}
+	off := answered(&v.eval.frozen, class, func() frozenPaths { return frozenIn(class.Node) })
 	at, _ := slices.BinarySearch(off.parts, path+".") // what begins so stands there, if anywhere
 	return off.whole[path] || at < len(off.parts) && strings.HasPrefix(off.parts[at], path+".")
 }

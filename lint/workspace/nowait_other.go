@@ -2,5 +2,5 @@
 
 package workspace
 
-// NoWait opens a FIFO without waiting for somebody who writes to it.
+// NoWait is nothing where opening a file waits for nobody.
 const NoWait = 0

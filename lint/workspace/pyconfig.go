@@ -198,12 +198,8 @@ type change struct {
 }
 
 // changesIn are the changes of dicts in a function, by the name of the dict, in the order of the text.
-func (v *View) changesIn(scope *pyscan.Scope) map[string][]change {
-	by := v.eval.changes[scope]
-	if by != nil {
-		return by
-	}
-	by = map[string][]change{}
+func changesIn(scope *pyscan.Scope) map[string][]change {
+	by := map[string][]change{}
 	add := func(base syntax.Expr, n syntax.Node, key string, all bool) {
 		if name := pyscan.Path(base); name != "" {
 			by[name] = append(by[name], change{n.Span().Start, key, all})
@@ -232,10 +228,6 @@ func (v *View) changesIn(scope *pyscan.Scope) map[string][]change {
 			return true
 		})
 	}
-	if v.eval.changes == nil {
-		v.eval.changes = map[*pyscan.Scope]map[string][]change{}
-	}
-	v.eval.changes[scope] = by
 	return by
 }
 
@@ -247,7 +239,7 @@ func (v *View) changed(part *Part, scope *pyscan.Scope, e syntax.Expr, use *synt
 	}
 	var keys []string
 	all := false
-	for _, one := range v.changesIn(scope)[name.ID] {
+	for _, one := range answered(&v.eval.changes, scope, func() map[string][]change { return changesIn(scope) })[name.ID] {
 		if one.at > use.Span().Start {
 			continue
 		}

@@ -568,13 +568,7 @@ func (b *builder) steady(e syntax.Expr) bool {
 func mentions(e syntax.Expr, words []string) bool {
 	found := false
 	syntax.Inspect(e, func(n syntax.Node) bool {
-		name := ""
-		switch n := n.(type) {
-		case *syntax.Name:
-			name = n.ID
-		case *syntax.Attribute:
-			name = n.Attr
-		}
+		name := pyscan.LastName(n)
 		for _, word := range words {
 			found = found || name == word || strings.HasSuffix(name, "_"+word)
 		}

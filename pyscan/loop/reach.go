@@ -59,19 +59,20 @@ func body(scope *pyscan.Scope, visit func(syntax.Node) bool) {
 }
 
 func (r *reacher) names(scope *pyscan.Scope) bool {
-	found := false
-	words := r.words.Names
 	if r.words == differentiating && !scope.Module.File.Has("backward") { // a part of both words
 		return false
 	}
+	return says(scope, r.words)
+}
+
+// says reports whether one of the words stands in what runs when the function does.
+func says(scope *pyscan.Scope, words *pyscan.Words) bool {
+	found := false
 	body(scope, func(n syntax.Node) bool {
-		switch n := n.(type) {
-		case *syntax.Attribute:
-			found = found || words[n.Attr]
-		case *syntax.Name:
-			found = found || words[n.ID]
-		case *syntax.Constant: // getattr(loss, "backward")
-			found = found || n.Kind == syntax.StrConstant && words[n.Text]
+		if c, ok := n.(*syntax.Constant); ok { // getattr(loss, "backward")
+			found = found || c.Kind == syntax.StrConstant && words.Names[c.Text]
+		} else {
+			found = found || words.Names[pyscan.LastName(n)]
 		}
 		return !found
 	})

@@ -221,21 +221,28 @@ func ownMethod(link Linker, scope *pyscan.Scope, frame *pyscan.Frame, attr *synt
 func (b *builder) isModel(event *Event, f syntax.Expr) bool {
 	value := b.link.Expand(b.link.Eval(b.scope, b.frame, f))
 	for _, one := range alternatives(value) {
-		switch one := one.(type) {
-		case *pyscan.Instance:
-			if b.link.Derives(one.Of, "torch.nn.Module", "pytorch_lightning.LightningModule") == pyscan.Yes || isWrapper(b.link.ExternalName(pyscan.Made(one))) {
-				event.Kind, event.On = Forward, value
-				return true
-			}
-		case *pyscan.Wrapped:
+		if isModule(b.link, one) {
 			event.Kind, event.On = Forward, value
 			return true
+		}
+		switch one.(type) {
 		case *pyscan.Func, *pyscan.Class, *pyscan.External, *pyscan.Partial:
 			return false
 		}
 	}
 	if ModelName(pyscan.LastName(f)) {
 		event.Kind, event.On = Forward, value
+		return true
+	}
+	return false
+}
+
+// isModule reports whether calling a value runs a model: an nn.Module, or a wrapper around one.
+func isModule(link Linker, value pyscan.Value) bool {
+	switch value := value.(type) {
+	case *pyscan.Instance:
+		return link.Derives(value.Of, "torch.nn.Module", "pytorch_lightning.LightningModule") == pyscan.Yes || isWrapper(link.ExternalName(pyscan.Made(value)))
+	case *pyscan.Wrapped:
 		return true
 	}
 	return false

@@ -64,19 +64,7 @@ func (s *silence) of(scope *pyscan.Scope) bool {
 
 // alone reports whether nothing happens in a function itself; it calls add for those that it calls.
 func (s *silence) alone(scope *pyscan.Scope, add func(*pyscan.Scope)) bool {
-	silent := true
-	body(scope, func(n syntax.Node) bool {
-		switch n := n.(type) {
-		case *syntax.Attribute:
-			silent = silent && !voices.Names[n.Attr]
-		case *syntax.Name:
-			silent = silent && !voices.Names[n.ID]
-		case *syntax.Constant: // getattr(model, "no_sync")
-			silent = silent && !(n.Kind == syntax.StrConstant && voices.Names[n.Text])
-		}
-		return silent
-	})
-	if !silent {
+	if says(scope, voices) {
 		return false
 	}
 	for _, call := range scope.Calls {
@@ -100,19 +88,16 @@ func (s *silence) call(scope *pyscan.Scope, callee syntax.Expr, add func(*pyscan
 	given := s.given(scope, callee, maxGiven)
 	far := name != "" && s.link.Distance(scope.Module, voices, name) > maxReach
 	for _, one := range alternatives(s.link.Expand(s.link.Eval(scope, nil, callee))) {
-		switch value := one.(type) {
-		case *pyscan.Wrapped:
+		if isModule(s.link, one) {
 			return false
-		case *pyscan.Instance:
-			if s.link.Derives(value.Of, "torch.nn.Module", "pytorch_lightning.LightningModule") == pyscan.Yes || isWrapper(s.link.ExternalName(pyscan.Made(value))) {
-				return false
-			}
+		}
+		switch value := one.(type) {
 		case *pyscan.External:
 			if voices.Names[pyscan.LastPart(value.Name)] {
 				return false
 			}
 			continue
-		case *pyscan.Func, *pyscan.Class, *pyscan.Partial:
+		case *pyscan.Func, *pyscan.Class, *pyscan.Partial, *pyscan.Instance:
 		default:
 			if member, ok := value.(*pyscan.Member); ok && voices.Names[member.Name] {
 				return false

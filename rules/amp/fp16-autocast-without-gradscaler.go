@@ -146,14 +146,9 @@ func mentionsScaler(pass *lint.Pass, scope *pyscan.Scope) bool {
 func namesScaler(scope *pyscan.Scope) bool {
 	found := false
 	visit := func(n syntax.Node) bool {
-		name := ""
-		switch n := n.(type) {
-		case *syntax.Name:
-			name = n.ID
-		case *syntax.Attribute:
-			name = n.Attr
-		case *syntax.Arg:
-			name = n.Name
+		name := pyscan.LastName(n)
+		if arg, ok := n.(*syntax.Arg); ok {
+			name = arg.Name
 		}
 		name = strings.ToLower(name)
 		found = found || strings.Contains(name, "scaler") || strings.Contains(name, "loss_scal") || strings.Contains(name, "scale_loss") || strings.Contains(name, "lossscal")

@@ -29,8 +29,7 @@ func unsupportedInScript(pass *lint.Pass, module *pyscan.Module) {
 		unsupportedInConfig(pass, part)
 	}
 	for _, site := range pass.CallsNear(module, initialize) {
-		call := site.Call
-		scope := pyscan.ScopeAt(module, call)
+		call, scope := site.Call, site.Scope
 		if pass.Library(scope, nil, call.Func) != "deepspeed.initialize" {
 			continue
 		}

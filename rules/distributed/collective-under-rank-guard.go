@@ -269,13 +269,7 @@ func partly(test syntax.Expr) bool {
 func alone(test syntax.Expr) bool {
 	found := false
 	syntax.Inspect(test, func(n syntax.Node) bool {
-		text := ""
-		switch n := n.(type) {
-		case *syntax.Name:
-			text = n.ID
-		case *syntax.Attribute:
-			text = n.Attr
-		}
+		text := pyscan.LastName(n)
 		found = found || strings.Contains(text, "world_size") || strings.Contains(text, "num_processes")
 		return !found
 	})

@@ -162,16 +162,8 @@ func byName(additions []syntax.Stmt) map[string][]syntax.Stmt {
 	by := map[string][]syntax.Stmt{}
 	for _, stmt := range additions {
 		syntax.Inspect(stmt, func(n syntax.Node) bool {
-			name := ""
-			switch n := n.(type) {
-			case *syntax.Name:
-				name = n.ID
-			case *syntax.Attribute:
-				name = n.Attr
-			default:
-				return true
-			}
-			if list := by[name]; len(list) == 0 || list[len(list)-1] != stmt {
+			name := pyscan.LastName(n)
+			if list := by[name]; name != "" && (len(list) == 0 || list[len(list)-1] != stmt) {
 				by[name] = append(list, stmt)
 			}
 			return true
