@@ -424,6 +424,7 @@ func (r *jsonReader) quoteless() *Node {
 	} else {
 		r.tree.Syntax |= HasHJSON
 		r.fault(start, end, fix, "%s", message)
+		node.Open = fix == nil // no reader takes it, and nobody knows what was meant
 	}
 	return node
 }
@@ -465,16 +466,9 @@ func isSuspicious(whole, word []byte) bool {
 	return len(whole) > len(word) && wrongWord().Match(word) && bytes.IndexByte(whole[len(word):], ',') >= 0
 }
 
-// describeWord says what is wrong with an unquoted word for JSON, and what to write instead.
-func describeWord(word string) (message, text string) {
-	switch word {
-	case "True", "TRUE":
-		return word + " is not JSON; write true", "true"
-	case "False", "FALSE":
-		return word + " is not JSON; write false", "false"
-	case "None", "NULL", "Null", "nil", "undefined":
-		return word + " is not JSON; write null", "null"
-	}
+// JSONNumber writes a number as JSON does that Python's float takes, as 1_000, +1, .5 or 5. are; "" for all else, and for one with zeros in
+// front, which may be octal.
+func JSONNumber(word string) string {
 	clean := strings.ReplaceAll(strings.TrimPrefix(word, "+"), "_", "")
 	if strings.HasPrefix(clean, ".") {
 		clean = "0" + clean
@@ -485,7 +479,23 @@ func describeWord(word string) (message, text string) {
 	if strings.HasSuffix(clean, ".") {
 		clean += "0"
 	}
-	if clean != "" && numberLength([]byte(clean)) == len(clean) {
+	if numberLength([]byte(clean)) != len(clean) {
+		return ""
+	}
+	return clean
+}
+
+// describeWord says what is wrong with an unquoted word for JSON, and what to write instead.
+func describeWord(word string) (message, text string) {
+	switch word {
+	case "True", "TRUE":
+		return word + " is not JSON; write true", "true"
+	case "False", "FALSE":
+		return word + " is not JSON; write false", "false"
+	case "None", "NULL", "Null", "nil", "undefined":
+		return word + " is not JSON; write null", "null"
+	}
+	if clean := JSONNumber(word); clean != "" {
 		return clip([]byte(word)) + " is not a JSON number; write " + clean, clean
 	}
 	if wrongWord().MatchString(word) && strings.ContainsAny(word[:min(2, len(word))], "0123456789") {

@@ -73,8 +73,13 @@ func sane(t *testing.T, report *check.Report) {
 			inside("evidence of "+finding.Rule.Name, related.At)
 		}
 		for _, fix := range finding.Fixes {
+			changes := len(fix.Edits) == 0
 			for _, edit := range fix.Edits {
 				inside("the edit "+fix.Title, edit.At)
+				changes = changes || report.File(edit.At.Path).Slice(edit.At.Span) != edit.Text
+			}
+			if !changes {
+				t.Fatalf("%s: the fix %s changes nothing", finding.Rule.Name, fix.Title)
 			}
 		}
 	}

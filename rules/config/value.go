@@ -247,7 +247,7 @@ func typeFault(s *setting, v constant.Value) *fault {
 				return nil // scalar-read-as-other-type tells why
 			}
 			f := refused("is the text %q, wanted %s: nothing converts it", text, wanted(key))
-			f.instead = text
+			f.instead = configs.JSONNumber(text) // as every format writes it
 			return f
 		case key.Is("bool"):
 			return boolFault(s, text)
