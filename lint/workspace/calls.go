@@ -547,7 +547,11 @@ func (v *View) classAttr(class *pyscan.Class, name string, self pyscan.Value, at
 func (v *View) instanceAttr(class *pyscan.Class, self *pyscan.Instance, name string, at pyscan.Origin) pyscan.Value {
 	var list []pyscan.Value
 	for _, one := range v.lineage(class) {
-		for _, method := range one.Scope.Children {
+		setters := v.setters(one.Scope, name)
+		if len(setters) > maxSetters {
+			return &pyscan.Unknown{Origin: at}
+		}
+		for _, method := range setters {
 			if method.Kind != pyscan.FuncScope || len(method.Params) == 0 || isStatic(method) {
 				continue
 			}
@@ -571,6 +575,31 @@ func (v *View) instanceAttr(class *pyscan.Class, self *pyscan.Instance, name str
 		return v.union(at, list...)
 	}
 	return v.classAttr(class, name, self, at)
+}
+
+// manyMethods is from how many on the methods of a class are listed by what they assign to: each attribute that is read asks for them.
+const manyMethods = 64
+
+// setters are functions in a class among which are all those that assign to an attribute of their first parameter.
+func (v *View) setters(class *pyscan.Scope, name string) []*pyscan.Scope {
+	if len(class.Children) < manyMethods {
+		return class.Children
+	}
+	return answered(&v.eval.setters, class, func() map[string][]*pyscan.Scope {
+		by := map[string][]*pyscan.Scope{}
+		for _, method := range class.Children {
+			if len(method.Params) == 0 {
+				continue
+			}
+			self := method.Params[0].Name + "."
+			method.Defined(func(path string, _ []*pyscan.Def) {
+				if attr, ok := strings.CutPrefix(path, self); ok {
+					by[attr] = append(by[attr], method)
+				}
+			})
+		}
+		return by
+	})[name]
 }
 
 // methodFrame is the frame in which a method of an instance is read when no call of it is looked at.

@@ -33,6 +33,7 @@ type evaluator struct {
 	checkpoints map[*pyscan.Module][]*Checkpoint
 	through     map[*pyscan.Scope]*passing
 	lineages    map[instanceKey][]*pyscan.Class
+	setters     map[*pyscan.Scope]map[string][]*pyscan.Scope // by class and attribute
 	callers     map[*pyscan.Scope][]pyscan.Call
 	roots       map[*pyscan.Module]string
 	distances   map[distanceKey]distances
@@ -361,6 +362,9 @@ func (v *View) outside(scope *pyscan.Scope, frame *pyscan.Frame, name string, at
 	for s, f := scope, frame; s != nil; s = s.Parent {
 		if s != scope && s.Kind != pyscan.ClassScope && s.Kind != pyscan.ModuleScope {
 			if defs := s.Defs(name); len(defs) > 0 && !s.Outer(name) {
+				if len(defs) > maxSetters {
+					return &pyscan.Unknown{Origin: at}
+				}
 				alternatives := make([]pyscan.Value, 0, len(defs))
 				for _, def := range defs {
 					alternatives = append(alternatives, v.EvalDef(s, f, def))
@@ -383,7 +387,8 @@ func (v *View) outside(scope *pyscan.Scope, frame *pyscan.Frame, name string, at
 	return &pyscan.Unknown{Origin: at}
 }
 
-// maxSetters bounds the functions that declare a variable of the module global: of one that more may set nothing is known.
+// maxSetters bounds the functions that declare a variable of the module global, the methods that assign to an attribute, and the statements
+// that may have set a variable of a function around: of what more may set nothing is known.
 const maxSetters = 256
 
 // moduleName is what a module's own name is bound to when the module has run, star imports included; nil when it has none.

@@ -153,7 +153,7 @@ func (b *builder) decorators(scope *pyscan.Scope) []Context {
 		for _, d := range def.Decorators {
 			value := b.link.Eval(scope.Parent, nil, d)
 			if kind := contextKind(b.link, value); kind == NoGradContext || kind == AutocastContext {
-				contexts = append(contexts[:len(contexts):len(contexts)], Context{Expr: d, Values: []pyscan.Value{value}, Scope: scope.Parent, Kind: kind})
+				contexts = around(contexts, Context{Expr: d, Values: []pyscan.Value{value}, Scope: scope.Parent, Kind: kind})
 			}
 		}
 	}
@@ -218,6 +218,15 @@ func (b *builder) under(conds []Cond, run func()) {
 	b.guard = guard
 }
 
+// maxContexts bounds how many contexts are looked at around one place: Python has room for 20 blocks in each other in a function, and what
+// one function enters is handed on maxSplice calls deep.
+const maxContexts = 200
+
+// around puts contexts inside others, which events have already taken along.
+func around(outer []Context, inner ...Context) []Context {
+	return append(outer[:len(outer):len(outer)], inner[:min(len(inner), max(0, maxContexts-len(outer)))]...)
+}
+
 func (b *builder) stmt(stmt syntax.Stmt) {
 	switch s := stmt.(type) {
 	case *syntax.If:
@@ -241,7 +250,7 @@ func (b *builder) stmt(stmt syntax.Stmt) {
 			for i := range made {
 				made[i].Item, made[i].At = item.Context, place(b.scope, item.Context)
 			}
-			b.contexts = append(b.contexts[:len(b.contexts):len(b.contexts)], made...)
+			b.contexts = around(b.contexts, made...)
 		}
 		held := b.held
 		b.held = len(b.guard)

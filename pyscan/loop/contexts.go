@@ -155,7 +155,7 @@ func (b *builder) exits(body []syntax.Stmt, manager bool, list *[]Context) {
 		case *syntax.With:
 			outer := b.contexts
 			for _, item := range s.Items {
-				b.contexts = append(b.contexts[:len(b.contexts):len(b.contexts)], b.context(item.Context)...)
+				b.contexts = around(b.contexts, b.context(item.Context)...)
 			}
 			b.exits(s.Body, manager, list)
 			b.contexts = outer
@@ -199,6 +199,6 @@ func (b *builder) entered(call *syntax.Call) {
 			c.Guard = b.guard[b.held:].With(c.Guard...)
 		}
 		c.Item, c.At = call.Args[0], place(b.scope, call.Args[0])
-		b.contexts = append(b.contexts[:len(b.contexts):len(b.contexts)], c)
+		b.contexts = around(b.contexts, c)
 	}
 }

@@ -1,6 +1,10 @@
 package loop
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/trainvet/trainvet/lint/source"
+)
 
 // TestLongGuard holds that a guard has a bound, keeps its first and its last conditions, and owns up to what is left out.
 func TestLongGuard(t *testing.T) {
@@ -27,5 +31,26 @@ func TestLongGuard(t *testing.T) {
 	}
 	if short := Guard(nil).With(list[:maxGuard]...); short[maxGuard/2].Kind != Flag || len(short) != maxGuard {
 		t.Error("a guard within the bound is changed")
+	}
+}
+
+// TestManyContexts holds that contexts in each other have a bound, and that a longer list changes no shorter one.
+func TestManyContexts(t *testing.T) {
+	var one, early []Context
+	var list []Context
+	for i := range 5000 {
+		c := Context{Kind: OtherContext, At: source.Place{Span: source.Span{Start: uint32(i)}}}
+		list = append(list, c)
+		if one = around(one, c); i == 10 {
+			early = around(one[:5], c)
+		}
+	}
+	for name, contexts := range map[string][]Context{"one by one": one, "at once": around(nil, list...)} {
+		if len(contexts) != maxContexts || contexts[5].At.Span.Start != 5 {
+			t.Errorf("%s: %d contexts, %v", name, len(contexts), contexts[5].At)
+		}
+	}
+	if len(early) != 6 || early[5].At.Span.Start != 10 {
+		t.Errorf("%d contexts: %v", len(early), early)
 	}
 }
