@@ -22,6 +22,21 @@ type Requirement struct {
 	Preset     bool // the image of a container holds it; an installation may replace it
 }
 
+// Direct reports whether it names one archive, folder or revision of the source in place of a release: `torch @ https://host/torch-2.1.whl`,
+// `peft @ git+https://host/peft@0.6`. A repository without a revision is the newest.
+func (r *Requirement) Direct() bool {
+	where, ok := strings.CutPrefix(r.Spec, "@")
+	if !ok {
+		return false
+	}
+	scheme, behind, _ := strings.Cut(where, "://")
+	if !strings.Contains(scheme, "+") {
+		return true // no repository
+	}
+	_, inside, _ := strings.Cut(behind, "/") // a name may stand before the host
+	return strings.Contains(inside, "@")
+}
+
 // When says whether the marker of a requirement holds on a machine that trains: Linux, with CPython.
 type When uint8
 

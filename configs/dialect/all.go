@@ -13,6 +13,7 @@ var all = [...]*Dialect{
 	Lingua,
 	Kohya,
 	MindSpeedFSDP2,
+	MindSpeedMMFSDP2,
 	Nanotron,
 	ModelTrainingParallel,
 	Torchtitan,

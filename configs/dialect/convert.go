@@ -4,6 +4,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/trainvet/trainvet/lint/constant"
 )
@@ -34,6 +35,20 @@ func plain(v constant.Value) (any, bool) {
 func isAuto(v constant.Value) bool {
 	s, ok := v.Str()
 	return ok && strings.EqualFold(s, "auto")
+}
+
+// isBlank reports whether the value is text that a reader is to replace: an ellipsis, ???, xxx. Text of no letter and no digit says nothing.
+func isBlank(v constant.Value) bool {
+	s, ok := v.Str()
+	return ok && Blank(s)
+}
+
+// Blank reports whether text stands for a value that somebody is to fill in: it has neither letter nor digit, or is a row of x.
+func Blank(text string) bool {
+	if text == "" {
+		return false
+	}
+	return strings.Trim(text, "xX") == "" && len(text) > 1 || !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
 }
 
 // toBool reads text as pydantic, argparse and YAML 1.1 read a truth value.

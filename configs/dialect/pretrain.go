@@ -79,7 +79,7 @@ var MindSpeedFSDP2 = &Dialect{
 		return d.mapping("parallel") && d.mapping("training") && d.mapping("model") &&
 			d.hasAny("training.per_device_train_batch_size", "training.micro_batch_size", "training.global_batch_size", "training.lr",
 				"training.max_steps", "training.train_iters") &&
-			!d.hasAny("parallel.data_parallel", "parallel.tensor_parallel", "parallel.pipeline_parallel")
+			!d.hasAny("parallel.data_parallel", "parallel.tensor_parallel", "parallel.pipeline_parallel") && !ofMindSpeedMM(d)
 	},
 
 	table: []entry{
@@ -110,6 +110,74 @@ var MindSpeedFSDP2 = &Dialect{
 	after: func(r *reader) {
 		r.checkpointingSwitch("parallel.recompute")
 		reshard := entry{field: "fsdp.reshard_after_forward", keys: paths("parallel.reshard_after_forward")}
+		r.apply(&reshard)
+	},
+}
+
+// ofMindSpeedMM: the file has the outline of MindSpeed-LLM's, and names in it that only MindSpeed-MM has.
+func ofMindSpeedMM(d doc) bool {
+	return d.hasAny("parallel.fully_shard_parallel_size", "parallel.fsdp_plan", "parallel.tensor_parallel_size", "parallel.ulysses_parallel_size",
+		"parallel.ring_attention_size", "parallel.expert_parallel_size", "data.dataset_param", "data.dataloader_param")
+}
+
+// MindSpeedMMFSDP2 is the YAML of MindSpeed-MM's FSDP2 trainer. Its classes take every key, models bring settings of their own, and the global
+// batch that is written is overwritten with the product of the others: there is no table of its keys.
+var MindSpeedMMFSDP2 = &Dialect{
+	Name:    "mindspeed-mm-fsdp2-yaml",
+	Title:   "MindSpeed-MM FSDP2 config",
+	Version: "MindSpeed-MM 26",
+	Batch:   Computed,
+	Loader:  configs.LoaderPydantic,
+
+	recognise: func(d doc) bool {
+		return d.mapping("parallel") && d.mapping("training") && d.mapping("model") && ofMindSpeedMM(d)
+	},
+
+	table: []entry{
+		{field: "model.name", keys: paths("model.model_name_or_path")},
+		{field: "batch.micro", keys: paths("training.micro_batch_size"), absent: 1},
+		{field: "batch.accumulation", keys: paths("training.gradient_accumulation_steps"), absent: 1},
+		{field: "batch.seq_length", keys: paths("data.dataset_param.basic_parameters.cutoff_len")},
+		{field: "parallel.shard_group", keys: paths("parallel.fully_shard_parallel_size")},
+		{field: "parallel.tensor", keys: paths("parallel.tensor_parallel_size"), absent: 1},
+		{field: "parallel.pipeline", absent: 1},
+		{field: "parallel.expert", keys: paths("parallel.expert_parallel_size"), absent: 1},
+		{field: "dtype.compute", keys: paths("parallel.fsdp_plan.param_dtype"), read: dtype},
+		{field: "dtype.reduce", keys: paths("parallel.fsdp_plan.reduce_dtype"), read: dtype},
+		{field: "optimizer.type", keys: paths("training.optimizer"), read: choice(plainOptimizers), absent: "adamw"},
+		{field: "optimizer.lr", keys: paths("training.lr"), absent: 5e-5},
+		{field: "optimizer.min_lr", keys: paths("training.lr_min")},
+		{field: "optimizer.weight_decay", keys: paths("training.weight_decay"), absent: 0.0},
+		{field: "optimizer.clip", keys: paths("training.clip_grad"), absent: 1.0},
+		{field: "schedule.type", keys: paths("training.lr_decay_style"), read: lower},
+		{field: "schedule.warmup_ratio", keys: paths("training.lr_warmup_ratio"), absent: 0.0},
+		{field: "schedule.total_steps", keys: paths("training.train_iters"), read: positive},
+		{field: "schedule.epochs", keys: paths("training.train_epochs")},
+		{field: "sharding", absent: "fsdp2"},
+		{field: "stack", absent: "hf"},
+	},
+	after: func(r *reader) {
+		for _, path := range []string{"features.recompute", "parallel.recompute", "model.recompute"} { // it moved from release to release
+			if r.isOn(path) {
+				r.checkpointingSwitch(path)
+			}
+		}
+		r.checkpointingSwitch("features.recompute")
+		ring, ulysses := r.find("parallel.ring_attention_size"), r.find("parallel.ulysses_parallel_size")
+		switch n, ok := r.integer(ulysses); {
+		case ring.state != absent || ulysses.state != absent && !ok:
+			r.forget("parallel.context")
+		case ok:
+			r.set("parallel.context", n, ulysses)
+		default:
+			r.assume("parallel.context", 1)
+		}
+		offload := r.find("parallel.fsdp_plan.cpu_offload")
+		if on, known := r.truth(offload); on && known {
+			r.set("offload.param", "cpu", offload)
+			r.set("offload.optimizer", "cpu", offload)
+		}
+		reshard := entry{field: "fsdp.reshard_after_forward", keys: paths("parallel.fsdp_plan.reshard_after_forward")}
 		r.apply(&reshard)
 	},
 }

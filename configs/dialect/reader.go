@@ -77,7 +77,7 @@ func (r *reader) apply(e *entry) {
 	switch f.state {
 	case written:
 		v := r.constant(f)
-		if isAuto(v) {
+		if isAuto(v) || isBlank(v) {
 			r.forget(e.field)
 			return
 		}

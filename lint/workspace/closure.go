@@ -143,7 +143,12 @@ func (v *View) imports(file, other string) bool {
 // Importing reports whether any Python file of the project imports a module whose last name is this. It reads an index, so it
 // is the cheap question to ask first.
 func (v *View) Importing(from, lastName string) bool {
-	return len(v.around(from, importKeyword+lastName)) > 0
+	return len(v.ImportersOf(from, lastName)) > 0
+}
+
+// ImportersOf lists the Python files of the project that import something of this last name, of whatever library.
+func (v *View) ImportersOf(from, lastName string) []string {
+	return v.around(from, importKeyword+lastName)
 }
 
 // around lists the Python files of the project that the index has under a key: as Mentioning, and also in the folders above.

@@ -76,7 +76,10 @@ func (v *View) settingsTopOf(name, folder string) string {
 	return "."
 }
 
-// naming lists the settings files and launch scripts of the project that hold the base name of a file.
+// NamedIn lists the settings files, launch scripts and programs of the project that hold the base name of a file.
+func (v *View) NamedIn(name string) []string { return v.naming(name) }
+
+// naming is NamedIn.
 func (v *View) naming(name string) []string {
 	base := path.Base(name)
 	var files []string

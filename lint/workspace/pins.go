@@ -18,6 +18,7 @@ type Pin struct {
 	Range   pep440.Range
 	From    []source.Place // of the requirements that decide
 	Preset  bool           // the image of a container holds it; installing another package may replace it
+	Direct  bool           // an archive, a folder or a revision of the source is asked for: one release, and nobody says which
 }
 
 // Known reports whether anything is said about the release.
@@ -167,7 +168,7 @@ const maxPinFiles = 48
 // pinIn is the pin that the files of one folder give; without a name where none of them asks for the package.
 func (v *View) pinIn(folder, name string) Pin {
 	main, others, variants := Pin{Package: name}, Pin{Package: name}, Pin{Package: name}
-	mainFound, othersFound, variantsFound, unknown := false, false, false, false
+	mainFound, othersFound, variantsFound, unknown, direct := false, false, false, false, false
 	count := 0
 	look := func(file string, isMain bool) {
 		if count++; count > maxPinFiles {
@@ -178,7 +179,7 @@ func (v *View) pinIn(folder, name string) Pin {
 		case !found:
 			return
 		case !certain:
-			unknown = true
+			unknown, direct = true, direct || one.Direct
 			return
 		}
 		switch {
@@ -230,7 +231,7 @@ func (v *View) pinIn(folder, name string) Pin {
 	case !mainFound && !othersFound && !unknown:
 		return Pin{}
 	case unknown:
-		return Pin{Package: name}
+		return Pin{Package: name, Direct: direct}
 	case !mainFound:
 		main = others
 	case othersFound:
@@ -333,6 +334,7 @@ func (v *View) pinOf(file, name string) (pin Pin, found, certain bool) {
 		}
 		found = true
 		certain = certain && one.Known
+		pin.Direct = pin.Direct || one.Direct()
 		if !one.Range.Any() {
 			pin.From = append(pin.From, one.At)
 		}

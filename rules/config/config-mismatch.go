@@ -4,7 +4,9 @@ import (
 	_ "embed"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/trainvet/trainvet/configs"
 	"github.com/trainvet/trainvet/configs/dialect"
@@ -12,6 +14,7 @@ import (
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/source"
 	"github.com/trainvet/trainvet/lint/workspace"
+	"github.com/trainvet/trainvet/pyscan"
 )
 
 //go:embed config-mismatch.md
@@ -46,18 +49,28 @@ var ConfigMismatch = &lint.Rule{
 	},
 }
 
-// startsEngine reports whether the project hands its configs to deepspeed.initialize itself, and imports no Trainer: what it calls as the
-// Trainer's arguments are called is compared with nothing then.
+// startsEngine reports whether the project hands its configs to deepspeed.initialize itself, and uses no Trainer of Hugging Face's: what it calls
+// as the Trainer's arguments are called is compared with nothing then. Classes of that name in other libraries do not count.
 func startsEngine(pass *lint.Pass, from string) bool {
-	if !pass.Spells(from, "deepspeed.initialize") {
+	if !pass.Spells(from, "deepspeed.initialize") || pass.Spells(from, "transformers.Trainer") {
 		return false
 	}
-	for _, trainer := range []string{"import Trainer", "import Seq2SeqTrainer", ", Trainer", ", Seq2SeqTrainer", "    Trainer,", "    Seq2SeqTrainer,", "(Trainer)", "transformers.Trainer", "SFTTrainer", "DPOTrainer"} {
-		if pass.Spells(from, trainer) {
-			return false
+	for _, trainer := range []string{"Trainer", "Seq2SeqTrainer", "SFTTrainer", "DPOTrainer", "GRPOTrainer", "RewardTrainer", "KTOTrainer", "ORPOTrainer", "SentenceTransformerTrainer"} {
+		for _, name := range pass.ImportersOf(from, trainer) {
+			if m := pass.Module(name); m == nil || slices.ContainsFunc(m.Imports, importsTrainer) {
+				return false
+			}
 		}
 	}
 	return true
+}
+
+// onTrainer are the libraries whose trainers are Hugging Face's, or derive from it.
+var onTrainer = []string{"transformers", "trl", "optimum", "sentence_transformers", "setfit", "swift", "llamafactory", "unsloth", "axolotl"}
+
+func importsTrainer(i *pyscan.Import) bool {
+	library, _, _ := strings.Cut(i.Module, ".")
+	return i.Level == 0 && strings.HasSuffix(i.Member, "Trainer") && slices.Contains(onTrainer, library)
 }
 
 // mismatch compares one part with the Trainer of its run.

@@ -27,8 +27,9 @@ var MisplacedKey = &lint.Rule{
 		if fromFlags(part) {
 			return
 		}
+		own := ownSettings(part)
 		for s := range settings(part) {
-			if s.key != nil {
+			if s.key != nil || own && s.section == "" {
 				continue
 			}
 			if to := home(s); to != "" {

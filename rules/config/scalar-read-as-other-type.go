@@ -3,13 +3,14 @@ package config
 import (
 	_ "embed"
 	"fmt"
-	"github.com/trainvet/trainvet/lint/source"
+	"slices"
 	"strings"
 
 	"github.com/trainvet/trainvet/configs"
 	"github.com/trainvet/trainvet/configs/dialect"
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/constant"
+	"github.com/trainvet/trainvet/lint/source"
 	"github.com/trainvet/trainvet/lint/workspace"
 )
 
@@ -63,6 +64,15 @@ func throughArgparse(part *workspace.Part) bool {
 	return false
 }
 
+// spelledAsFlags: a program of the project that names the file spells flags with names that are filled in: it makes a command line of
+// the keys, and argparse numbers of the values.
+func spelledAsFlags(pass *lint.Pass, part *workspace.Part) bool {
+	return slices.ContainsFunc(pass.NamedIn(part.Path), func(name string) bool {
+		text := pass.Text(name)
+		return text != nil && source.KindOf(name, nil) == source.Python && slices.ContainsFunc([]string{`f"--{`, "f'--{", `"--" +`, "'--' +", `"--%s`, "'--%s", `"--{}`, "'--{}"}, text.Has)
+	})
+}
+
 func checkScalars(pass *lint.Pass, part *workspace.Part, node *configs.Node, key string, types map[*configs.Node]*dialect.Key, skip map[*configs.Node]bool, depth int) {
 	if node == nil || skip[node] || depth > configs.MaxDepth {
 		return
@@ -90,6 +100,9 @@ func checkScalars(pass *lint.Pass, part *workspace.Part, node *configs.Node, key
 	case isText && known == nil && !looksNumeric(node.Raw) && almostNumeric(node.Raw) && judgedNumber(part, node):
 		pass.Reportf(node.At, "%s: %s is read as text, not as a number", key, text)
 	case isText && looksNumeric(node.Raw) && (known == nil || known.Is("float") || known.Is("int")):
+		if spelledAsFlags(pass, part) {
+			return
+		}
 		number := dotted(node.Raw)
 		d := pass.Reportf(node.At, "%s: %s is read as text, not as a number: PyYAML wants a point and a sign in the exponent", key, text)
 		if part.Dialect == dialect.MindSpeedFSDP2 {

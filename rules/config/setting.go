@@ -85,6 +85,25 @@ func settings(part *workspace.Part) iter.Seq[*setting] {
 	}
 }
 
+// minOwn is how many keys that DeepSpeed does not know make a file the program's own.
+const minOwn = 5
+
+// ownSettings reports whether a file that reads as DeepSpeed's is the settings of a program, which makes DeepSpeed's dict of some of them:
+// most keys of its top level are no key of DeepSpeed, nor all but one.
+func ownSettings(part *workspace.Part) bool {
+	if part.Dialect != dialect.DeepSpeed || part.Tree.Format == configs.Python || part.Tree.Root == nil {
+		return false
+	}
+	table, own := dialect.Keys(part.Dialect), 0
+	for i := range part.Tree.Root.Items {
+		name := part.Tree.Root.Items[i].Key
+		if table.Lookup(name) == nil && !remark(name) && table.Slip("", name) == "" && elsewhere[name] == "" {
+			own++
+		}
+	}
+	return own >= minOwn && 2*own > len(part.Tree.Root.Items)
+}
+
 // settingsUnder are the keys below which a dialect's own keys stand in some of its files: jobs, and test cases.
 var settingsUnder = map[string]string{"llm-foundry": "parameters", "megatron": "MODEL_ARGS"}
 

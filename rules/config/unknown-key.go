@@ -30,7 +30,11 @@ var UnknownKey = &lint.Rule{
 		if fromFlags(part) && part.Tree.Format != configs.Flags && (part.Tree.Format != configs.Python || part.Tree.Root.Open) {
 			return
 		}
+		own := ownSettings(part)
 		for s := range settings(part) {
+			if own && s.section == "" {
+				s.policy.Unknown = dialect.Accepted
+			}
 			if s.key != nil && s.key.Added != "" {
 				checkAdded(pass, s)
 			}

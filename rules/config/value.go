@@ -56,7 +56,7 @@ func faultOf(s *setting) *fault {
 	if v.Kind() == constant.None {
 		return nullFault(s)
 	}
-	if text, ok := v.Str(); ok && strings.ContainsAny(text, "${}<>") {
+	if text, ok := v.Str(); ok && (strings.ContainsAny(text, "${}<>") || dialect.Blank(text)) {
 		return nil // filled in by somebody
 	}
 	if f := choiceFault(s, v); f != nil || len(s.key.Choices) > 0 {
@@ -143,7 +143,7 @@ func choiceFault(s *setting, v constant.Value) *fault {
 	}
 	if s.part.Tree.Format == configs.Flags && s.part.Dialect == dialect.Megatron {
 		near = nearest.Within(text, known, 1) // programs on top have choices of their own
-		if near == "" || digitsDiffer(text, near) {
+		if near == "" || digitsDiffer(text, near) || ofFork(s) {
 			return nil
 		}
 	}
@@ -155,6 +155,15 @@ func choiceFault(s *setting, v constant.Value) *fault {
 		}
 	}
 	return f
+}
+
+// ofFork reports whether the command line has a flag that Megatron itself does not know, nor anything near it: the program is made from
+// Megatron (Megatron-DeepSpeed is), and its words for a choice may differ from Megatron's in case or ending.
+func ofFork(s *setting) bool {
+	return slices.ContainsFunc(s.within.Items, func(item configs.Item) bool {
+		name := s.part.Dialect.Spelled(s.part.Tree, item.Key)
+		return s.table.Lookup(name) == nil && s.table.Nearest("", name) == "" && !s.table.Abbreviates(name)
+	})
 }
 
 // closeClass: names of torch's own classes that are close to one of DeepSpeed's.

@@ -235,7 +235,10 @@ func checkImports(pass *lint.Pass, module *pyscan.Module) {
 			continue
 		}
 		at, found := importOf(module, p.name)
-		if !found || len(pass.Pin(module.File.Path, p.of).From) > 0 || pass.Carries(module.File.Path, p.of) {
+		if !found {
+			continue
+		}
+		if pin := pass.Pin(module.File.Path, p.of); len(pin.From) > 0 || pin.Direct || pass.Carries(module.File.Path, p.of) {
 			continue
 		}
 		release := strings.TrimLeft(p.in, "<")

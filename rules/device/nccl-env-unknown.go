@@ -23,9 +23,9 @@ var NcclEnvUnknown = &lint.Rule{
 	Fix:      lint.SometimesFix,
 	Mentions: []string{"NCCL_"},
 	Variables: func(pass *lint.Pass, variables []workspace.Variable) {
-		set := map[string]bool{}
+		set := map[string]string{}
 		for _, variable := range variables {
-			set[variable.Name] = true
+			set[variable.Name] = variable.Value
 		}
 		for _, variable := range variables {
 			if strings.HasPrefix(variable.Name, "NCCL_") || strings.HasPrefix(variable.Name, "TORCH_NCCL_") {
@@ -35,9 +35,10 @@ var NcclEnvUnknown = &lint.Rule{
 	},
 }
 
-// checkNcclName looks at one variable. Set are the names that the file sets besides.
-func checkNcclName(pass *lint.Pass, variable workspace.Variable, set map[string]bool) {
+// checkNcclName looks at one variable. Set are the names that the file sets, and their values.
+func checkNcclName(pass *lint.Pass, variable workspace.Variable, set map[string]string) {
 	name := variable.Name
+	isSet := func(name string) bool { _, ok := set[name]; return ok }
 	known, is := ncclVariables()[name]
 	switch {
 	case is && known.removed != "":
@@ -45,7 +46,7 @@ func checkNcclName(pass *lint.Pass, variable workspace.Variable, set map[string]
 		return
 	case slices.Contains(torchRenamed, name):
 		torch := pass.Pin(variable.NameAt.Path, "torch")
-		if torch.Since("2.2") == pyscan.No || set["TORCH_"+name] { // for both
+		if torch.Since("2.2") == pyscan.No || isSet("TORCH_"+name) { // for both
 			return
 		}
 		d := pass.Reportf(variable.NameAt, "PyTorch calls it TORCH_%s since 2.2, and warns of the old name", name).As(lint.Info)
@@ -54,7 +55,7 @@ func checkNcclName(pass *lint.Pass, variable workspace.Variable, set map[string]
 		}
 		return
 	case is:
-		if old := strings.TrimPrefix(name, "TORCH_"); old != name && slices.Contains(torchRenamed, old) && !set[old] {
+		if old := strings.TrimPrefix(name, "TORCH_"); old != name && slices.Contains(torchRenamed, old) && !isSet(old) {
 			if torch := pass.Pin(variable.NameAt.Path, "torch"); torch.Since("2.2") == pyscan.No {
 				rename(pass.Reportf(variable.NameAt, "%s does not read %s: before 2.2 it is %s, so the setting has no effect", torch, name, old), variable, old)
 			}
@@ -72,6 +73,7 @@ func checkNcclName(pass *lint.Pass, variable workspace.Variable, set map[string]
 	near, opposite := ncclNear(name)
 	switch {
 	case near == "":
+	case isSet(near) && set[near] == variable.Value && !opposite: // for both: what was wanted has been got
 	case opposite:
 		pass.Reportf(variable.NameAt, "neither NCCL nor PyTorch reads %s, so the setting has no effect; there is %s, with the opposite meaning", name, near)
 	default:
