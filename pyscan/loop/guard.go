@@ -485,10 +485,39 @@ func (b *builder) modulo(mod *syntax.BinOp, _ bool) (Cond, bool) {
 			counter, offset = plus.Right, 1
 		}
 	}
+	if b.measures(counter) {
+		return Cond{Kind: UnknownCond}, true
+	}
 	if def := b.defOf(counter); offset == 0 && def != nil && def.Kind == pyscan.AugDef { // counted up before the test
 		offset = 1
 	}
 	return Cond{Kind: Modulo, N: mod.Right, Counter: pyscan.Path(counter), Offset: offset}, true
+}
+
+// measures reports whether an expression is the size of a tensor or of a batch: what is left of it behind a division is no count of
+// iterations. The length of a list that grows may be one.
+func (b *builder) measures(e syntax.Expr) bool {
+	switch e := e.(type) {
+	case *syntax.Call:
+		switch pyscan.LastName(e.Func) {
+		case "size", "numel", "nelement":
+			return true
+		case "len":
+			return len(e.Args) == 1 && b.iterates(e.Args[0])
+		}
+	case *syntax.Subscript:
+		return pyscan.LastName(e.Value) == "shape" || b.measures(e.Value)
+	case *syntax.Name:
+		def := b.scope.Def(e)
+		if def == nil || def.Kind != pyscan.AssignDef || len(def.Path) > 0 {
+			return false
+		}
+		switch def.Value.(type) {
+		case *syntax.Call, *syntax.Subscript:
+			return b.measures(def.Value)
+		}
+	}
+	return false
 }
 
 // lessOne takes n - 1 apart: (n, 1); anything else is (e, 0).

@@ -12,6 +12,9 @@ type Source struct {
 	Stmt  *syntax.AugAssign
 	Scope *pyscan.Scope
 	Frame *pyscan.Frame
+
+	// Iterated: it makes what a loop runs over, which is data as a rule: no gradient flows through it.
+	Iterated bool
 }
 
 // Limits of the search for what a loss is made of.
@@ -41,6 +44,8 @@ type sources struct {
 	link Linker
 	list []Source
 	seen map[sourceKey]bool
+
+	iterated bool
 }
 
 func (s *sources) expr(scope *pyscan.Scope, frame *pyscan.Frame, e syntax.Expr, depth int) {
@@ -61,7 +66,7 @@ func (s *sources) expr(scope *pyscan.Scope, frame *pyscan.Frame, e syntax.Expr, 
 		s.call(scope, frame, e, depth)
 	case *syntax.BinOp:
 		if e.Op == syntax.Mult || e.Op == syntax.Div {
-			s.list = append(s.list, Source{Node: e, Scope: scope, Frame: frame})
+			s.list = append(s.list, Source{Node: e, Scope: scope, Frame: frame, Iterated: s.iterated})
 		}
 		s.expr(scope, frame, e.Left, depth-1)
 		s.expr(scope, frame, e.Right, depth-1)
@@ -86,7 +91,7 @@ func (s *sources) call(scope *pyscan.Scope, frame *pyscan.Frame, call *syntax.Ca
 	if attr, ok := call.Func.(*syntax.Attribute); ok && (attr.Attr == "detach" || attr.Attr == "item" || attr.Attr == "tolist") && len(call.Args) == 0 {
 		return
 	}
-	s.list = append(s.list, Source{Node: call, Scope: scope, Frame: frame})
+	s.list = append(s.list, Source{Node: call, Scope: scope, Frame: frame, Iterated: s.iterated})
 	for _, arg := range call.Args {
 		s.expr(scope, frame, arg, depth-1)
 	}
@@ -121,11 +126,16 @@ func (s *sources) def(scope *pyscan.Scope, frame *pyscan.Frame, def *pyscan.Def,
 	}
 	s.seen[sourceKey{def, frame}] = true
 	switch def.Kind {
-	case pyscan.AssignDef, pyscan.UnpackDef, pyscan.IterDef:
+	case pyscan.AssignDef, pyscan.UnpackDef:
 		s.expr(scope, frame, def.Value, depth)
+	case pyscan.IterDef:
+		outer := s.iterated
+		s.iterated = true
+		s.expr(scope, frame, def.Value, depth)
+		s.iterated = outer
 	case pyscan.AugDef:
 		if aug, ok := def.Stmt.(*syntax.AugAssign); ok && (def.Op == syntax.Div || def.Op == syntax.Mult) {
-			s.list = append(s.list, Source{Node: def.Value, Stmt: aug, Scope: scope, Frame: frame})
+			s.list = append(s.list, Source{Node: def.Value, Stmt: aug, Scope: scope, Frame: frame, Iterated: s.iterated})
 		}
 		s.def(scope, frame, def.Prev, depth)
 		s.expr(scope, frame, def.Value, depth)

@@ -3,6 +3,7 @@ package data
 import (
 	"bytes"
 	_ "embed"
+	"slices"
 
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/workspace"
@@ -44,7 +45,7 @@ func checkLoader(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, ca
 	if len(call.Args) > 3 || prepared(pass, module) {
 		return
 	}
-	if dataset := workspace.Argument(call, "dataset", 0); dataset == nil || workspace.NamesAny(dataset, "rank", "shard", "local") {
+	if dataset := workspace.Argument(call, "dataset", 0); dataset == nil || ofRank(scope, dataset, 4) {
 		return
 	}
 	for _, use := range uses(pass, module) {
@@ -61,6 +62,30 @@ func checkLoader(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, ca
 			return
 		}
 	}
+}
+
+// ofRank reports whether the rank, or a part, is spoken of where a data set is made, or the indices that choose from one: the data are split by
+// hand then. Names are followed to what they were cut from, and not to what else a data set is made of.
+func ofRank(scope *pyscan.Scope, e syntax.Expr, depth int) bool {
+	if workspace.NamesAny(e, "rank", "shard", "local") {
+		return true
+	}
+	switch e := e.(type) {
+	case *syntax.Name:
+		for _, def := range scope.Defs(e.ID) {
+			if depth > 0 && def.Kind == pyscan.AssignDef && def.Value != nil && ofRank(scope, def.Value, depth-1) {
+				return true
+			}
+		}
+	case *syntax.Subscript:
+		return ofRank(scope, e.Value, depth)
+	case *syntax.Call:
+		if attr, ok := e.Func.(*syntax.Attribute); ok && ofRank(scope, attr.Value, depth) {
+			return true
+		}
+		return pyscan.LastName(e.Func) == "Subset" && slices.ContainsFunc(e.Args, func(arg syntax.Expr) bool { return ofRank(scope, arg, depth) })
+	}
+	return false
 }
 
 func splits(pass *lint.Pass, module *pyscan.Module) bool {

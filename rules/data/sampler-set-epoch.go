@@ -46,7 +46,7 @@ func checkSampler(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, c
 		if use.epochs == nil && !calledInLoop(pass, use.scope) {
 			continue
 		}
-		if once(pass, use) || restarts(use) {
+		if once(pass, use) || restarts(use) || renewed(scope, call, use) {
 			return
 		}
 		d := pass.Reportf(module.File.At(call.Span()), "set_epoch is never called on this sampler: it shuffles with the same seed in every epoch, so each rank sees the same batches in the same order again")
@@ -152,6 +152,31 @@ func restarts(use use) bool {
 		}
 	}
 	return yields
+}
+
+// renewed reports whether the data set is made anew for each epoch: in the loop over them, as the sampler is, or with the number of the epoch.
+// Another data set in the same order is no repetition.
+func renewed(scope *pyscan.Scope, sampler *syntax.Call, use use) bool {
+	dataset, ok := workspace.Argument(sampler, "dataset", 0).(*syntax.Name)
+	if !ok {
+		return false
+	}
+	for _, one := range scope.Defs(dataset.ID) {
+		if one.Kind != pyscan.AssignDef && one.Kind != pyscan.UnpackDef || one.Value == nil || one.Node == nil {
+			continue
+		}
+		if workspace.NamesAny(one.Value, "epoch") {
+			return true
+		}
+		if use.epochs != nil && use.scope == scope && inside(use.epochs, sampler) && inside(use.epochs, one.Node) && !inside(use.loop, one.Node) {
+			return true
+		}
+	}
+	return false
+}
+
+func inside(outer, inner syntax.Node) bool {
+	return outer.Span().Start <= inner.Span().Start && inner.Span().End <= outer.Span().End
 }
 
 // insertSetEpoch offers the call where the sampler is a plain name in the function of the epoch loop and the epoch has one.

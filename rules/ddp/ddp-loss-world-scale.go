@@ -38,6 +38,9 @@ func checkScale(pass *lint.Pass, l *loop.Loop, backward *loop.Event, reported ma
 	var at source.Place
 	word, mean := "", false
 	for _, part := range loop.Sources(backward, pass) {
+		if part.Iterated {
+			continue // the data, or its indices
+		}
 		file := part.Scope.Module.File
 		switch node := part.Node.(type) {
 		case *syntax.Call:

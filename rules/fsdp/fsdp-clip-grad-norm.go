@@ -48,7 +48,7 @@ func checkClip(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, call
 		model, plain = attr.Value, false
 	}
 	w, is := pass.Outermost(pass.Eval(scope, nil, model))
-	if is == pyscan.No || w.Kind != workspace.FSDP1 || is == pyscan.Maybe && mentionsFSDP(scope, call) {
+	if is == pyscan.No || w.Kind != workspace.FSDP1 || is == pyscan.Maybe && mentionsFSDP(scope, call) || ruledOut(scope, call, model) {
 		return
 	}
 	switch strategy(pass, w) {

@@ -101,6 +101,22 @@ func mentionsFSDP(scope *pyscan.Scope, n syntax.Node) bool {
 	return false
 }
 
+// ruledOut reports whether a node stands where `isinstance(model, FSDP)` was answered with no.
+func ruledOut(scope *pyscan.Scope, n syntax.Node, model syntax.Expr) bool {
+	for _, stmt := range workspace.Around(scope, n) {
+		branch, ok := stmt.(*syntax.If)
+		if !ok || len(branch.OrElse) == 0 || n.Span().Start < branch.OrElse[0].Span().Start {
+			continue
+		}
+		test, ok := branch.Test.(*syntax.Call)
+		if ok && pyscan.Path(test.Func) == "isinstance" && len(test.Args) == 2 && pyscan.Path(test.Args[0]) == pyscan.Path(model) && pyscan.Path(model) != "" &&
+			(workspace.NamesAny(test.Args[1], "fsdp") || workspace.NamesAny(test.Args[1], "fullysharded")) {
+			return true
+		}
+	}
+	return false
+}
+
 func keywordAt(call *syntax.Call, name string) *syntax.Keyword {
 	for _, k := range call.Keywords {
 		if k.Arg == name {
