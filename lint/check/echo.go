@@ -52,7 +52,7 @@ func (s *subject) below(pass *lint.Pass, loops []*loop.Loop) map[source.Place][]
 	}
 	for _, l := range loops {
 		for event := range l.All {
-			if len(event.Via) == 0 || event.At.Path == s.file.Path || !reported[event.Via[0]] {
+			if len(event.Via) == 0 || !reported[event.Via[0]] {
 				continue
 			}
 			for _, at := range append(event.Via[1:len(event.Via):len(event.Via)], event.At) {
