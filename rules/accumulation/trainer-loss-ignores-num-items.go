@@ -2,6 +2,7 @@ package accumulation
 
 import (
 	_ "embed"
+	"slices"
 	"strings"
 
 	"github.com/trainvet/trainvet/lint"
@@ -58,7 +59,7 @@ func findTrainerLoss(pass *lint.Pass, m *pyscan.Module) {
 			pass.Reportf(at, "the Trainer of transformers 4.46 and later calls compute_loss with num_items_in_batch, which this one does not take: TypeError in the first step").As(lint.Error).Pinned(transformers, "4.46").
 				Help("add the parameter num_items_in_batch=None, and use it")
 		case takes != "" && uses(scope, takes), takes == "" && uses(scope, keywords):
-		case divisionKept(pass, value, 6), !meansAnything(scope):
+		case divisionKept(pass, value, 6), !meansAnything(scope), takesNoLossArguments(pass, value):
 		default:
 			d := pass.Reportf(at, "num_items_in_batch is not used: for a model that takes loss arguments the Trainer leaves the division by the accumulation to compute_loss, so that gradients of several micro-batches add up")
 			if !ofLanguageModel(scope) || !readsLabels(scope) || loadsRemoteCode(pass, m) {
@@ -151,6 +152,62 @@ func divisionKept(pass *lint.Pass, class *pyscan.Class, depth int) bool {
 		}
 	}
 	return false
+}
+
+// maxTrainers bounds the classes of a project that are looked at for the models that they are given.
+const maxTrainers = 16
+
+// takesNoLossArguments reports whether all that is known of the models that the class, and those of the project that derive from it, are
+// given is that their forward takes no **kwargs: the Trainer divides for them.
+func takesNoLossArguments(pass *lint.Pass, class *pyscan.Class) bool {
+	classes := []*pyscan.Class{class}
+	for i := 0; i < len(classes) && len(classes) < maxTrainers; i++ {
+		base := classes[i].Scope
+		files := append([]string{base.Module.File.Path}, pass.ImportersOf(base.Module.File.Path, base.Name)...)
+		for _, file := range files {
+			m := pass.Module(file)
+			if m == nil {
+				continue
+			}
+			m.Scopes(func(scope *pyscan.Scope) {
+				def, ok := scope.Node.(*syntax.ClassDef)
+				if !ok || !slices.ContainsFunc(def.Bases, func(e syntax.Expr) bool { return pyscan.LastName(e) == base.Name }) {
+					return
+				}
+				if known := slices.ContainsFunc(classes, func(c *pyscan.Class) bool { return c.Scope == scope }); !known {
+					classes = append(classes, &pyscan.Class{Origin: pyscan.From(m, def), Scope: scope})
+				}
+			})
+		}
+	}
+	found := false
+	for _, one := range classes {
+		file := one.Scope.Module.File.Path
+		for _, name := range pass.Mentioning(file, one.Scope.Name) {
+			m := pass.Module(name)
+			if m == nil {
+				continue
+			}
+			for _, site := range m.CallsOf(one.Scope.Name) {
+				for _, model := range workspace.Alternatives(pass.Expand(pass.Arg(site.Scope, nil, site.Call, "model", 0))) {
+					inst, ok := model.(*pyscan.Instance)
+					if !ok {
+						continue
+					}
+					made, ok := inst.Of.(*pyscan.Class)
+					if !ok {
+						return false // of a library
+					}
+					forward := pass.Method(made, "forward")
+					if forward == nil || slices.ContainsFunc(forward.Params, func(p pyscan.Param) bool { return p.Kind == pyscan.VarKeywords }) {
+						return false
+					}
+					found = true
+				}
+			}
+		}
+	}
+	return found
 }
 
 // meansAnything reports whether the method makes a loss of its own: it calls the model and returns something.
