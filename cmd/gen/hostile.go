@@ -121,6 +121,37 @@ func python(text string, size int) func(string, kind) error {
 	}
 }
 
+// project writes Python alone: a.py, and files beside it.
+func project(files func() map[string]string) func(string, kind) error {
+	return func(path string, k kind) error {
+		if k.name != "a.py" {
+			return errSkip
+		}
+		for name, text := range files() {
+			if err := os.WriteFile(filepath.Join(filepath.Dir(path), name), []byte(text), 0o644); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// chain writes steps that each name the one before many times, so that all ways through them are more than anybody can go.
+func chain(before, head, again string, times, steps int, tail, after string) func(string, kind) error {
+	return project(func() map[string]string {
+		var out strings.Builder
+		out.WriteString("import torch\nimport deepspeed\nfrom contextlib import contextmanager\n" + before)
+		for n := 1; n <= steps; n++ {
+			fmt.Fprintf(&out, head, n)
+			for range times {
+				fmt.Fprintf(&out, again, n-1)
+			}
+			out.WriteString(tail)
+		}
+		return map[string]string{"a.py": out.String() + after}
+	})
+}
+
 // errSkip is a way that is none for a kind.
 var errSkip = errors.New("not for this kind")
 
@@ -181,6 +212,32 @@ var ways = []hostile{
 	{"2 MB of findings", python("x = 1  # trainvet: ignore[no-such-rule]\n", 2_000_000), false},
 	{"2 MB of remarks", python("# trainvet: ignore[memory]\n", 2_000_000), false},
 	{"2 MB of short loops", python("for b in loader: loss = model(b); loss.backward(); total%d += loss; opt.step()\n", 2_000_000), false},
+	{"dicts in dicts", chain("c0 = {'train_batch_size': 8}\n", "c%d = {", "'k': c%d, ", 20, 15, "}\n", "e = deepspeed.initialize(model=m, config=c15)\n"), false},
+	{"calls of calls", chain("def f0(m, x):\n    m(x).backward()\n", "def f%d(m, x):\n", "    f%d(m, x)\n", 20, 4, "", strings.Repeat("def t():\n    for b in loader:\n        f4(model, b)\n        opt.step()\n", 300)), false},
+	{"contexts of contexts", chain("@contextmanager\ndef c0():\n    with model.no_sync():\n        yield\n", "@contextmanager\ndef c%d():\n    with ", "c%d(), ", 15, 20, "x:\n        yield\n", "for b in loader:\n    with c20():\n        model(b).backward()\n    opt.step()\n"), false},
+	{"choices of choices", chain("c0 = model.no_sync()\n", "c%d = x", " if y else c%d", 2, 40, "\n", "for b in loader:\n    with c40:\n        model(b).backward()\n    opt.step()\n"), false},
+	{"stars in a circle", project(func() map[string]string {
+		files := map[string]string{}
+		const modules = 1500
+		for n := range modules {
+			name := fmt.Sprintf("m%d.py", n)
+			if n == 0 {
+				name = "a.py"
+			}
+			files[name] = fmt.Sprintf("import torch\nfrom m%d import *\nfrom m%d import *\nfor b in loader:\n    model(b).backward()\n    opt.step()\n", (n+1)%modules, (n+7)%modules)
+		}
+		return files
+	}), false},
+	{"names of a remark", python("x = 1  # trainvet: ignore["+strings.Repeat("a,", 1_000_000)+"b]\n", 2_000_040), false},
+	{"remarks of a line", python("x = 1 # noqa # trainvet: ignore[a]", 1_000_000), false},
+	{"parameters", project(func() map[string]string {
+		var given, used strings.Builder
+		for n := range 50_000 {
+			fmt.Fprintf(&given, "a%d=model, ", n)
+			fmt.Fprintf(&used, "    a%d(b).backward()\n", n)
+		}
+		return map[string]string{"a.py": "import torch\ndef f(" + given.String() + "b=1):\n" + used.String() + "f(" + given.String() + ")\n"}
+	}), false},
 	{"65 MB", repeated(func(k kind) (string, string, string, int) { return "", k.line, "", 65 << 20 }), true},
 	{"FIFO", func(path string, _ kind) error { return syscall.Mkfifo(path, 0o666) }, false},
 	{"device", func(path string, _ kind) error {

@@ -112,3 +112,40 @@ func padded(size int) string {
 	const start = "a.py\n#"
 	return fmt.Sprintf("%s%s\n", start, strings.Repeat("x", size-len(start)-1))
 }
+
+// TestSuppressionBounds holds that a suppression is read up to so many names, that more are told, and that as many suppressions of a line
+// count.
+func TestSuppressionBounds(t *testing.T) {
+	names := func(count int, last string) string {
+		return "alpha()  # trainvet: ignore[" + strings.Repeat("call-of-beta,", count-1) + last + "] why\n"
+	}
+	repeated := func(count int, last string) string {
+		return "alpha()" + strings.Repeat("  # trainvet: ignore[call-of-beta]", count-1) + "  # trainvet: ignore[" + last + "]\n"
+	}
+	for _, c := range []struct {
+		name, text   string
+		hidden, told bool
+	}{
+		{"names within", names(200, "call-of-alpha"), true, false},
+		{"names beyond", names(201, "call-of-alpha"), false, true},
+		{"on a line within", repeated(200, "call-of-alpha"), true, false},
+		{"on a line beyond", repeated(201, "call-of-alpha"), false, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			report, err := try(t, map[string]string{"a.py": c.text}, world(), check.Flags{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := found(report)
+			if hidden := !strings.Contains(got, "call-of-alpha"); hidden != c.hidden {
+				t.Errorf("hidden: %v\n%s", hidden, got)
+			}
+			told := slices.ContainsFunc(report.Findings, func(f check.Finding) bool {
+				return f.Message == "more than 200 names in one suppression; the rest is not read"
+			})
+			if told != c.told {
+				t.Errorf("told: %v", told)
+			}
+		})
+	}
+}

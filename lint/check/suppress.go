@@ -29,7 +29,11 @@ type directive struct {
 	whole  bool        // file-ignore
 	covers source.Span // findings that start here are hidden
 	faulty bool        // it cannot be read, and hides nothing
+	more   bool        // it has more names than are read
 }
+
+// maxNames bounds the names in one directive: each is held against each finding that the directive covers.
+const maxNames = 200
 
 type suppressed struct {
 	name string
@@ -96,7 +100,11 @@ func readDirective(text string, start, body int, offset uint32) (directive, bool
 		d.faulty = true
 		return d, true
 	}
-	for _, name := range nameInList().FindAllStringIndex(text[rest+list[2]:rest+list[3]], -1) {
+	for i, name := range nameInList().FindAllStringIndex(text[rest+list[2]:rest+list[3]], maxNames+1) {
+		if i == maxNames {
+			d.more = true
+			break
+		}
 		from, to := rest+list[2]+name[0], rest+list[2]+name[1]
 		d.names = append(d.names, suppressed{name: text[from:to], at: span(from, to)})
 	}
@@ -177,8 +185,11 @@ type directiveIndex struct {
 	long   []*directive
 }
 
-// maxLong bounds the directives for more than a line, of which each is held against each finding.
-const maxLong = 2000
+// The directives that are held against each finding: those for more than a line, and those on one line.
+const (
+	maxLong   = 2000
+	maxOnLine = 200
+)
 
 func newDirectiveIndex(file *source.File, all []directive) *directiveIndex {
 	index := &directiveIndex{byLine: map[int][]*directive{}}
@@ -186,7 +197,9 @@ func newDirectiveIndex(file *source.File, all []directive) *directiveIndex {
 		d := &all[i]
 		line := file.Line(d.covers.Start)
 		if end := file.LineSpan(line).End + 1; d.covers.End <= end {
-			index.byLine[line] = append(index.byLine[line], d)
+			if len(index.byLine[line]) < maxOnLine {
+				index.byLine[line] = append(index.byLine[line], d)
+			}
 		} else if len(index.long) < maxLong {
 			index.long = append(index.long, d)
 		}
@@ -264,6 +277,10 @@ func complaints(file *source.File, all []directive, rules []*lint.Rule, on func(
 		case reason && d.reason == "":
 			report(unknownSuppression, d, "this suppression gives no reason, so it hides nothing (require-reason)").Help("write after the brackets why the finding is wrong here")
 			continue
+		}
+		if d.more {
+			report(unknownSuppression, d, fmt.Sprintf("more than %d names in one suppression; the rest is not read", maxNames))
+			continue // nothing is taken out of what was not read
 		}
 		var unused []int
 		for i, name := range d.names {

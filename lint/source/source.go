@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"sort"
 	"sync"
-	"unicode/utf8"
 )
 
 // MaxSize bounds the size in bytes of a file that is read. Larger files are reported as unreadable.
@@ -96,6 +95,8 @@ type File struct {
 
 	linesOnce sync.Once
 	lines     []uint32 // offset of the first byte of each line
+	marksOnce sync.Once
+	marks     []mark
 	wholeOnce sync.Once
 	whole     *File // of a notebook, the JSON around the cells
 
@@ -164,18 +165,12 @@ func (f *File) LineSpan(n int) Span {
 func (f *File) Position(offset uint32) Position {
 	offset = min(offset, uint32(len(f.Text)))
 	line := f.Line(offset)
-	start := f.Lines()[line]
-	at := Position{Line: line + 1, Column: utf8.RuneCount(f.Text[start:offset]) + 1, Offset: f.RawOffset(offset)}
+	before, _ := f.counted(f.Lines()[line], offset)
+	at := Position{Line: line + 1, Column: before + 1, Offset: f.RawOffset(offset)}
 	if seg := f.segment(offset); seg != nil && seg.Cell > 0 {
-		first := seg
-		for i := range f.Segments {
-			if f.Segments[i].Cell == seg.Cell {
-				first = &f.Segments[i]
-				break
-			}
-		}
+		first := sort.Search(len(f.Segments), func(i int) bool { return f.Segments[i].Cell >= seg.Cell })
 		at.Cell = int(seg.Cell)
-		at.Line = line - f.Line(first.Text.Start) + 1
+		at.Line = line - f.Line(f.Segments[first].Text.Start) + 1
 	}
 	return at
 }
@@ -184,13 +179,8 @@ func (f *File) Position(offset uint32) Position {
 func (f *File) UTF16(offset uint32) (line, column int) {
 	offset = min(offset, uint32(len(f.Text)))
 	line = f.Line(offset)
-	for _, r := range string(f.Text[f.Lines()[line]:offset]) {
-		column++
-		if r > 0xFFFF {
-			column++
-		}
-	}
-	return line, column
+	runes, pairs := f.counted(f.Lines()[line], offset)
+	return line, runes + pairs
 }
 
 // segment is the segment that holds the byte at offset, or the last one; nil where text and raw bytes are the same.
@@ -217,7 +207,8 @@ func (f *File) RawOffset(offset uint32) int {
 	case offset >= seg.Text.End:
 		return int(seg.Raw.End)
 	case f.Latin1:
-		return int(seg.Raw.Start) + utf8.RuneCount(f.Text[seg.Text.Start:offset])
+		runes, _ := f.counted(seg.Text.Start, offset)
+		return int(seg.Raw.Start) + runes
 	case seg.Text.Len() != seg.Raw.Len():
 		return int(seg.Raw.Start)
 	}
@@ -235,7 +226,8 @@ func (f *File) RawSpan(s Span) Span {
 	case s.End >= seg.Text.End, seg.Text.Len() != seg.Raw.Len() && !f.Latin1:
 		return Span{start, seg.Raw.End}
 	case f.Latin1:
-		return Span{start, seg.Raw.Start + uint32(utf8.RuneCount(f.Text[seg.Text.Start:s.End]))}
+		runes, _ := f.counted(seg.Text.Start, s.End)
+		return Span{start, seg.Raw.Start + uint32(runes)}
 	}
 	return Span{start, seg.Raw.Start + s.End - seg.Text.Start}
 }

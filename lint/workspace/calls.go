@@ -319,13 +319,17 @@ func (v *View) bindArguments(made *pyscan.Frame, f *pyscan.Func, call *syntax.Ca
 		made.Bind(next, pyscan.Argument{Expr: arg})
 		next++
 	}
+	var numbers map[string]int
+	if len(call.Keywords) > 0 {
+		numbers = numbersOf(params)
+	}
 	for _, k := range call.Keywords {
 		if k.Arg == "" {
 			if m, ok := v.Expand(v.Eval(scope, frame, k.Value)).(*pyscan.Mapping); ok {
 				for i, key := range m.Keys {
 					if c, ok := v.Constant(key); ok {
 						if name, ok := c.Str(); ok {
-							bindKeyword(made, params, name, pyscan.Argument{Value: m.Values[i]})
+							bindKeyword(made, params, numbers, name, pyscan.Argument{Value: m.Values[i]})
 						}
 					}
 				}
@@ -335,7 +339,7 @@ func (v *View) bindArguments(made *pyscan.Frame, f *pyscan.Func, call *syntax.Ca
 			open = true
 			continue
 		}
-		bindKeyword(made, params, k.Arg, pyscan.Argument{Expr: k.Value})
+		bindKeyword(made, params, numbers, k.Arg, pyscan.Argument{Expr: k.Value})
 	}
 	if open { // what a star may have filled is not the default
 		for i, p := range params {
@@ -355,9 +359,34 @@ func (v *View) Passed(frame *pyscan.Frame, index int) (value pyscan.Value, given
 	return arg.Value, arg.Value != nil
 }
 
-func bindKeyword(made *pyscan.Frame, params []pyscan.Param, name string, arg pyscan.Argument) {
-	for i, p := range params {
-		if p.Name == name && (p.Kind == pyscan.Positional || p.Kind == pyscan.KeywordOnly) {
+// manyParams is from how many on the parameters of a function are found by a map.
+const manyParams = 64
+
+func fills(p *pyscan.Param) bool { return p.Kind == pyscan.Positional || p.Kind == pyscan.KeywordOnly }
+
+// numbersOf are the parameters that keywords can fill, by name; nil where there are so few that looking through them is faster.
+func numbersOf(params []pyscan.Param) map[string]int {
+	if len(params) < manyParams {
+		return nil
+	}
+	numbers := make(map[string]int, len(params))
+	for i := range params {
+		if fills(&params[i]) {
+			numbers[params[i].Name] = i
+		}
+	}
+	return numbers
+}
+
+func bindKeyword(made *pyscan.Frame, params []pyscan.Param, numbers map[string]int, name string, arg pyscan.Argument) {
+	if numbers != nil {
+		if i, known := numbers[name]; known {
+			made.Bind(i, arg)
+		}
+		return
+	}
+	for i := range params {
+		if p := &params[i]; p.Name == name && fills(p) {
 			made.Bind(i, arg)
 		}
 	}

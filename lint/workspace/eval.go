@@ -25,7 +25,7 @@ type evaluator struct {
 	busy        map[evalKey]int         // the open questions, and how deep each is
 	heads       uint64                  // the depths of open questions that came up again
 	pending     [maxDepth + 1][]evalKey // answers that are not final, by the depth of the last question they wait for
-	stars       map[starKey]bool
+	stars       map[string]*starred     // by name
 	frames      map[frameKey]*pyscan.Frame
 	instances   map[instanceKey]*pyscan.Instance
 	loops       map[*pyscan.Module][]*loop.Loop
@@ -93,7 +93,7 @@ func (v *View) anyInstance(class *pyscan.Class) *pyscan.Instance {
 }
 
 func newEvaluator() evaluator {
-	return evaluator{memo: map[evalKey]answer{}, busy: map[evalKey]int{}, stars: map[starKey]bool{}, frames: map[frameKey]*pyscan.Frame{}, instances: map[instanceKey]*pyscan.Instance{}, lineages: map[instanceKey][]*pyscan.Class{}, roots: map[*pyscan.Module]string{}, distances: map[distanceKey]distances{}, far: map[distanceKey]map[string]bool{}, known: map[*pyscan.Module]map[string]string{}, named: map[nameKey]nameFlags{},
+	return evaluator{memo: map[evalKey]answer{}, busy: map[evalKey]int{}, stars: map[string]*starred{}, frames: map[frameKey]*pyscan.Frame{}, instances: map[instanceKey]*pyscan.Instance{}, lineages: map[instanceKey][]*pyscan.Class{}, roots: map[*pyscan.Module]string{}, distances: map[distanceKey]distances{}, far: map[distanceKey]map[string]bool{}, known: map[*pyscan.Module]map[string]string{}, named: map[nameKey]nameFlags{},
 		modules:     map[string]*pyscan.ModuleValue{},
 		checkpoints: map[*pyscan.Module][]*Checkpoint{}, loops: map[*pyscan.Module][]*loop.Loop{}, located: map[importKey]string{}, holds: map[importKey]bool{}, foreign: map[*pyscan.Import]bool{}, tops: map[string]string{}, projects: map[string]string{}}
 }
@@ -411,24 +411,59 @@ func (v *View) moduleName(m *pyscan.Module, name string) pyscan.Value {
 	if len(alternatives) > 0 {
 		return v.union(alternatives[0].Site().Origin(), alternatives...)
 	}
-	for i := len(m.Stars) - 1; i >= 0; i-- {
-		if file := v.locate(m.File.Path, m.Stars[i].Module, m.Stars[i].Level); file != "" && file != m.File.Path {
-			key := starKey{file, name}
-			if v.eval.stars[key] {
-				continue
-			}
-			v.eval.stars[key] = true
-			value := v.ModuleMember(file, name)
-			delete(v.eval.stars, key)
-			if value != nil {
-				return value
-			}
-		}
-	}
-	return nil
+	return v.fromStars(m, name)
 }
 
-type starKey struct{ file, name string }
+// maxStars bounds the star imports that are followed for one name.
+const maxStars = 2048
+
+// fromStars is what the star imports of a module bring under a name, the last one first; nil when that is nothing. A module that was asked
+// on the way, and had no answer, has none on another way either. Unless a bound cut that off, that holds for good.
+func (v *View) fromStars(m *pyscan.Module, name string) pyscan.Value {
+	if len(m.Stars) == 0 {
+		return nil
+	}
+	asked := v.eval.stars[name]
+	if asked == nil {
+		asked = &starred{none: map[string]bool{}}
+		v.eval.stars[name] = asked
+	}
+	if asked.none[m.File.Path] {
+		return nil
+	}
+	asked.none[m.File.Path] = true
+	if asked.depth == 0 {
+		asked.seen, asked.left = asked.seen[:0], maxStars
+	}
+	asked.seen = append(asked.seen, m.File.Path)
+	asked.depth++
+	var value pyscan.Value
+	for i := len(m.Stars) - 1; i >= 0 && value == nil; i-- {
+		if asked.left--; asked.left < 0 {
+			break
+		}
+		if file := v.locate(m.File.Path, m.Stars[i].Module, m.Stars[i].Level); file != "" && file != m.File.Path {
+			value = v.ModuleMember(file, name)
+		}
+	}
+	if value != nil {
+		delete(asked.none, m.File.Path)
+	}
+	if asked.depth--; asked.depth == 0 && (value != nil || asked.left < 0) {
+		for _, file := range asked.seen {
+			delete(asked.none, file)
+		}
+	}
+	return value
+}
+
+// starred says of a name which modules have nothing of it from their star imports, those that are being asked included.
+type starred struct {
+	none  map[string]bool
+	seen  []string // asked since the first one
+	left  int
+	depth int
+}
 
 // ModuleMember is what a module of the project offers under a name; nil when it has no such name.
 func (v *View) ModuleMember(file, name string) pyscan.Value {

@@ -10,8 +10,12 @@ import (
 	"github.com/trainvet/trainvet/pyscan/syntax"
 )
 
-// maxDictDepth bounds the dicts inside dicts that become a tree.
-const maxDictDepth = 16
+// Bounds of a tree that a Python dict becomes: the dicts inside dicts, and the values in all. A dict that stands in many others is
+// repeated in each.
+const (
+	maxDictDepth = 16
+	maxDictNodes = 1 << 14
+)
 
 // TreeOf is the settings tree of a Python dict; nil for a value that is no dict. What is not constant becomes an open
 // scalar: it is set, to nobody knows what.
@@ -20,13 +24,19 @@ func (v *View) TreeOf(value pyscan.Value) *configs.Tree {
 	if !ok {
 		return nil
 	}
-	return &configs.Tree{Format: configs.Python, Root: v.node(m, 0)}
+	return &configs.Tree{Format: configs.Python, Root: v.node(m)}
 }
 
-func (v *View) node(value pyscan.Value, depth int) *configs.Node {
+// node is the tree of a value; what is beyond the bounds is open.
+func (v *View) node(value pyscan.Value) *configs.Node {
+	left := maxDictNodes
+	return v.nodes(value, 0, &left)
+}
+
+func (v *View) nodes(value pyscan.Value, depth int, left *int) *configs.Node {
 	value = v.Expand(value)
 	n := &configs.Node{Kind: configs.Scalar, Style: configs.Plain, At: value.Site().Place()}
-	if depth > maxDictDepth {
+	if *left--; depth > maxDictDepth {
 		n.Open = true
 		return n
 	}
@@ -40,19 +50,27 @@ func (v *View) node(value pyscan.Value, depth int) *configs.Node {
 	case *pyscan.Mapping:
 		n.Kind, n.Style, n.Open = configs.Mapping, configs.Flow, value.Open
 		for i, key := range value.Keys {
+			if *left <= 0 {
+				n.Open = true
+				break
+			}
 			c, ok := v.Constant(key)
 			text, isText := c.Str()
 			if !ok || !isText {
 				n.Open = true
 				continue
 			}
-			n.Items = append(n.Items, configs.Item{Key: text, KeyAt: key.Site().Place(), Value: v.node(value.Values[i], depth+1)})
+			n.Items = append(n.Items, configs.Item{Key: text, KeyAt: key.Site().Place(), Value: v.nodes(value.Values[i], depth+1, left)})
 		}
 		return n
 	case *pyscan.Sequence:
 		n.Kind, n.Style, n.Open = configs.Sequence, configs.Flow, value.Open
 		for _, element := range value.Elements {
-			n.Items = append(n.Items, configs.Item{Value: v.node(element, depth+1)})
+			if *left <= 0 {
+				n.Open = true
+				break
+			}
+			n.Items = append(n.Items, configs.Item{Value: v.nodes(element, depth+1, left)})
 		}
 		return n
 	}

@@ -143,7 +143,7 @@ func (v *View) keywordNode(scope *pyscan.Scope, m *pyscan.Module, call *syntax.C
 	root := &configs.Node{Kind: configs.Mapping, Style: configs.Flow, At: m.File.At(call.Span())}
 	for _, keyword := range call.Keywords {
 		if keyword.Arg == "" {
-			more := v.node(v.Eval(scope, nil, keyword.Value), 0)
+			more := v.node(v.Eval(scope, nil, keyword.Value))
 			root.Open = root.Open || more.Kind != configs.Mapping || more.Open
 			root.Items = append(root.Items, more.Items...)
 			continue
@@ -157,7 +157,7 @@ func (v *View) keywordNode(scope *pyscan.Scope, m *pyscan.Module, call *syntax.C
 
 // argumentNode is the value of an argument. One that stands elsewhere, behind a name, is seen through the argument.
 func (v *View) argumentNode(scope *pyscan.Scope, m *pyscan.Module, e syntax.Expr) *configs.Node {
-	n := v.node(v.Eval(scope, nil, e), 0)
+	n := v.node(v.Eval(scope, nil, e))
 	if at := m.File.At(e.Span()); n.At != at {
 		n.Via = at
 		if n.At.IsZero() {

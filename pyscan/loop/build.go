@@ -8,10 +8,11 @@ import (
 	"github.com/trainvet/trainvet/pyscan/syntax"
 )
 
-// Limits of splicing: how deep calls are followed, and how many statements one outermost loop may bring together.
+// Limits of splicing: how deep calls are followed, how many statements one outermost loop may bring together, and all loops of a file.
 const (
 	maxSplice     = 5
 	maxStatements = 6000
+	maxSpliced    = 300_000 // statements and calls of the functions that all loops of a file call
 )
 
 // builder walks one function, and the functions it calls, in program order.
@@ -27,6 +28,8 @@ type builder struct {
 	active   []*pyscan.Scope // functions being spliced
 	order    *int
 	budget   *int
+	spliced  *int // what this file may still splice in
+	asked    *int // while a with item is read: the expressions that may still be
 	silence  *silence
 }
 
@@ -46,7 +49,8 @@ func FindAll(m *pyscan.Module, link Linker) []*Loop { return find(m, link, true)
 
 // In gives the outermost loops of one function in which a named event happens, whether they train or not.
 func In(scope *pyscan.Scope, link Linker) []*Loop {
-	root := build(scope, link, &silence{link, link.Known()})
+	spliced := maxSpliced
+	root := build(scope, link, &silence{link, link.Known()}, &spliced)
 	classify(root)
 	var loops []*Loop
 	for _, item := range root.Items {
@@ -65,6 +69,7 @@ func find(m *pyscan.Module, link Linker, all bool) []*Loop {
 	trains := &reacher{link: link, words: differentiating, known: map[*pyscan.Scope]reached{}}
 	acts := &reacher{link: link, words: acting, known: map[*pyscan.Scope]reached{}}
 	hush := &silence{link, link.Known()}
+	spliced := maxSpliced
 	m.Scopes(func(scope *pyscan.Scope) {
 		if scope.Kind == pyscan.ClassScope || scope.Kind == pyscan.LambdaScope || !interesting(scope) {
 			return
@@ -75,7 +80,7 @@ func find(m *pyscan.Module, link Linker, all bool) []*Loop {
 		case hook == "" && !trains.in(scope, maxReach), hook == "module" && !acts.in(scope, maxReach):
 			return
 		}
-		root := build(scope, link, hush)
+		root := build(scope, link, hush, &spliced)
 		classify(root)
 		for _, item := range root.Items {
 			if item.Loop != nil && (trained(item.Loop) || (all || hook != "") && matters(item.Loop)) {
@@ -130,10 +135,10 @@ func classify(l *Loop) {
 	}
 }
 
-func build(scope *pyscan.Scope, link Linker, silence *silence) *Loop {
+func build(scope *pyscan.Scope, link Linker, silence *silence, spliced *int) *Loop {
 	order, budget := 0, maxStatements
 	root := &Loop{Scope: scope, At: place(scope, scope.Node)}
-	b := &builder{link: link, scope: scope, loop: root, order: &order, budget: &budget, silence: silence, active: []*pyscan.Scope{scope}}
+	b := &builder{link: link, scope: scope, loop: root, order: &order, budget: &budget, spliced: spliced, silence: silence, active: []*pyscan.Scope{scope}}
 	b.contexts = b.decorators(scope)
 	b.block(scope.Body())
 	return root
@@ -164,7 +169,7 @@ func (b *builder) decorators(scope *pyscan.Scope) []Context {
 func (b *builder) block(body []syntax.Stmt) {
 	guard := b.guard
 	for _, stmt := range body {
-		if *b.budget--; *b.budget < 0 {
+		if *b.budget--; *b.budget < 0 || !b.affords() {
 			break
 		}
 		b.stmt(stmt)
@@ -209,6 +214,15 @@ func leaves(body []syntax.Stmt) bool {
 		return leaves(s.Body)
 	}
 	return false
+}
+
+// affords counts a statement or call, and reports whether it can be looked at. Those of the file itself always are.
+func (b *builder) affords() bool {
+	if len(b.via) == 0 {
+		return true
+	}
+	*b.spliced--
+	return *b.spliced >= 0
 }
 
 func (b *builder) under(conds []Cond, run func()) {
@@ -388,6 +402,9 @@ func (b *builder) emit(e *Event) *Event {
 
 // call records what a call is, and splices in the project function that it runs.
 func (b *builder) call(call *syntax.Call) {
+	if !b.affords() {
+		return
+	}
 	b.entered(call)
 	if library(b.link, b.scope, call.Func) {
 		return
@@ -422,7 +439,7 @@ func alternatives(value pyscan.Value) []pyscan.Value {
 
 // splice walks the body of a called function in place of the call.
 func (b *builder) splice(f *pyscan.Func, call *syntax.Call) {
-	if len(b.via) >= maxSplice {
+	if len(b.via) >= maxSplice || *b.spliced < 0 {
 		return
 	}
 	for _, active := range b.active {

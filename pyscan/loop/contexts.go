@@ -5,8 +5,20 @@ import (
 	"github.com/trainvet/trainvet/pyscan/syntax"
 )
 
+// maxAsked bounds the expressions that are read for one with item: names stand for choices between names, and helpers enter what
+// other helpers make.
+const maxAsked = 64
+
 // context reads what a with item puts around its body. `a() if c else b()` gives each side with its guard.
 func (b *builder) context(e syntax.Expr) []Context {
+	if b.asked == nil {
+		left := maxAsked
+		b.asked = &left
+		defer func() { b.asked = nil }()
+	}
+	if *b.asked--; *b.asked < 0 {
+		return nil
+	}
 	switch e := e.(type) {
 	case *syntax.IfExp:
 		var list []Context
@@ -100,7 +112,7 @@ func (b *builder) helped(call *syntax.Call, value pyscan.Value) []Context {
 	if f == nil && contextKind(b.link, value) == NoSyncContext {
 		f, _ = b.link.Expand(b.link.Eval(b.scope, b.frame, call.Func)).(*pyscan.Func)
 	}
-	if f == nil || f.Scope.Kind != pyscan.FuncScope || len(b.via) >= maxSplice {
+	if f == nil || f.Scope.Kind != pyscan.FuncScope || len(b.active) > 2*maxSplice || len(b.via) >= maxSplice {
 		return nil
 	}
 	for _, active := range b.active {
@@ -177,7 +189,7 @@ func (b *builder) exits(body []syntax.Stmt, manager bool, list *[]Context) {
 
 // add adds contexts under the guard of this place in the function.
 func (b *builder) add(contexts []Context, list *[]Context) {
-	for _, c := range contexts {
+	for _, c := range contexts[:min(len(contexts), max(0, maxContexts-len(*list)))] {
 		c.Guard = b.guard.With(c.Guard...)
 		*list = append(*list, c)
 	}
