@@ -434,6 +434,7 @@ func TestFix(t *testing.T) {
 		"line ends":         {"alpha()\r\nb = 1\r\n", false, []*lint.Rule{rename("r-a", "alpha", "x = 1\nfine", lint.Safe)}, "x = 1\r\nfine()\r\nb = 1\r\n", ""},
 		"byte order mark":   {"\xEF\xBB\xBFalpha()\n", false, []*lint.Rule{rename("r-a", "alpha", "fine", lint.Safe)}, "\xEF\xBB\xBFfine()\n", ""},
 		"latin-1":           {"# coding: latin-1\nx = '\xe9'; alpha()\n", false, []*lint.Rule{rename("r-a", "alpha", "'é'.fine", lint.Safe)}, "# coding: latin-1\nx = '\xe9'; '\xe9'.fine()\n", ""},
+		"pairs of bytes":    {"# coding: gbk\nx = '\xb0\x5c'; alpha()  # \xd6\xd0\n", false, []*lint.Rule{rename("r-a", "alpha", "fine", lint.Safe)}, "# coding: gbk\nx = '\xb0\x5c'; fine()  # \xd6\xd0\n", ""},
 		"breaks the file":   {"alpha()\n", false, []*lint.Rule{rename("r-a", "alpha", "if (", lint.Safe)}, "", "a.py:1 warning r-a"},
 		"one of two breaks": {"alpha()\nbeta()\n", false, []*lint.Rule{rename("r-a", "alpha", "if (", lint.Safe), rename("r-b", "beta", "fine", lint.Safe)}, "alpha()\nfine()\n", "a.py:1 warning r-a"},
 	} {

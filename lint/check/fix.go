@@ -223,12 +223,9 @@ func encode(file *source.File, text string) ([]byte, error) {
 	if err != nil || !file.Latin1 {
 		return []byte(text), err
 	}
-	raw := make([]byte, 0, len(text))
-	for _, r := range text {
-		if r > 0xFF {
-			return nil, errEncoding
-		}
-		raw = append(raw, byte(r))
+	raw, ok := file.Encode(text)
+	if !ok {
+		return nil, errEncoding
 	}
 	return raw, nil
 }

@@ -6,17 +6,28 @@ import "unicode/utf8"
 // not from the start of the line.
 const markStep = 1 << 12
 
-// mark holds how many characters there are, and those of two UTF-16 units among them, before a multiple of markStep in the text.
-type mark struct{ runes, pairs uint32 }
+// mark holds how many characters there are, those of two UTF-16 units among them, and those of three bytes and more, before a multiple of
+// markStep in the text.
+type mark struct{ runes, pairs, wide uint32 }
 
 // counted counts the characters that begin in f.Text[from:to], and those of two UTF-16 units among them.
 func (f *File) counted(from, to uint32) (runes, pairs int) {
+	m := f.marked(from, to)
+	return int(m.runes), int(m.pairs)
+}
+
+// rawLen is how many bytes of a recoded file f.Text[from:to] stands for: what stands for two is a character of three bytes.
+func (f *File) rawLen(from, to uint32) uint32 {
+	m := f.marked(from, to)
+	return m.runes + m.wide
+}
+
+func (f *File) marked(from, to uint32) mark {
 	if to <= from {
-		return 0, 0
+		return mark{}
 	}
 	if to-from < 2*markStep {
-		m := count(mark{}, f.Text[from:to])
-		return int(m.runes), int(m.pairs)
+		return count(mark{}, f.Text[from:to])
 	}
 	f.marksOnce.Do(func() {
 		f.marks = make([]mark, 1, 1+len(f.Text)/markStep)
@@ -29,7 +40,7 @@ func (f *File) counted(from, to uint32) (runes, pairs int) {
 		return count(f.marks[n], f.Text[n*markStep:offset])
 	}
 	start, end := before(from), before(to)
-	return int(end.runes - start.runes), int(end.pairs - start.pairs)
+	return mark{end.runes - start.runes, end.pairs - start.pairs, end.wide - start.wide}
 }
 
 // count adds the characters that begin in a text, which is valid UTF-8 but for its ends.
@@ -40,6 +51,9 @@ func count(m mark, text []byte) mark {
 		}
 		if b >= 0xF0 {
 			m.pairs++
+		}
+		if b >= 0xE0 {
+			m.wide++
 		}
 	}
 	return m

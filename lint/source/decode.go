@@ -21,8 +21,9 @@ var (
 	coding = Pattern(`^[ \t\f]*#.*?coding[:=][ \t]*([-_.a-zA-Z0-9]+)`)
 )
 
-// Decode makes a File of the bytes of a file. A byte order mark is dropped, a Python coding cookie is honoured (UTF-8,
-// ASCII and Latin-1; any other encoding is an error), and what is not valid text is an *Error.
+// Decode makes a File of the bytes of a file. A byte order mark is dropped, a Python coding cookie is honoured, and what is not valid text
+// is an *Error. UTF-8, ASCII and Latin-1 are read as they are. Of other encodings that hold ASCII as it is, code is read, and characters
+// beyond it stand for themselves under other names: nobody looks at them. What holds ASCII otherwise (UTF-16, UTF-7) is an error.
 func Decode(name string, kind Kind, raw []byte) (*File, error) {
 	fail := func(format string, args ...any) (*File, error) {
 		return nil, &Error{name, fmt.Sprintf(format, args...)}
@@ -44,13 +45,15 @@ func Decode(name string, kind Kind, raw []byte) (*File, error) {
 	if kind == Python {
 		switch encoding := cookie(file.Text); encoding {
 		case "", "utf-8", "ascii":
-		case "latin-1":
+		default:
+			width := widthOf(encoding)
+			if width == 0 {
+				return fail("declares the encoding %s, which trainvet does not read; save it as UTF-8", encoding)
+			}
 			if len(file.Segments) > 0 {
 				return fail("has a UTF-8 byte order mark and declares %s", encoding)
 			}
-			return latin1(file), nil
-		default:
-			return fail("declares the encoding %s; trainvet reads UTF-8, ASCII and Latin-1", encoding)
+			return recoded(file, width == 2), nil
 		}
 	}
 	if at := bytes.IndexByte(file.Text, 0); at >= 0 {
@@ -108,15 +111,66 @@ func normalise(encoding string) string {
 	return encoding
 }
 
-// latin1 recodes the bytes, one rune a byte.
-func latin1(file *File) *File {
-	text := make([]byte, 0, len(file.Raw)+len(file.Raw)/8)
-	for _, b := range file.Raw {
+// widthOf is how many bytes at most a rune is made of that begins with a byte beyond ASCII: 1, or 2 where the second may look like ASCII. In
+// encodings of several bytes that are all beyond ASCII (EUC) each may be taken for itself. 0: ASCII is not itself, or the name is not known.
+func widthOf(encoding string) int {
+	if encoding == "latin-1" {
+		return 1
+	}
+	for _, one := range []string{"iso-8859-", "iso8859-", "latin", "cp125", "windows-125", "koi8-", "mac", "cp437", "cp85", "cp86", "euc-", "eucjp", "euckr", "ujis", "ks-c-5601", "ksc5601", "tis-620", "viscii"} {
+		if strings.HasPrefix(encoding, one) {
+			return 1
+		}
+	}
+	for _, two := range []string{"gb", "cp936", "936", "ms936", "chinese", "big5", "cp950", "950", "ms950", "shift-jis", "shiftjis", "sjis", "s-jis", "cp932", "932", "ms932", "ms-kanji", "cp949", "949", "ms949", "uhc"} {
+		if strings.HasPrefix(encoding, two) {
+			return 2
+		}
+	}
+	return 0
+}
+
+// The runes that stand for two bytes: letters, so that names stay names, one for each pair.
+const (
+	firstPair  = 0x3400
+	leadBytes  = 0x81 // the first byte of a pair is this or more
+	trailBytes = 0x30 // and so the second; GB 18030 has pairs of pairs
+	trails     = 0xFF - trailBytes
+)
+
+// recoded makes a rune of each byte, or of two where the encoding has pairs.
+func recoded(file *File, pairs bool) *File {
+	raw := file.Raw
+	text := make([]byte, 0, len(raw)+len(raw)/8)
+	for i := 0; i < len(raw); i++ {
+		b := raw[i]
+		if pairs && b >= leadBytes && b < 0xFF && i+1 < len(raw) && raw[i+1] >= trailBytes && raw[i+1] < 0xFF {
+			text = utf8.AppendRune(text, firstPair+rune(b-leadBytes)*trails+rune(raw[i+1]-trailBytes))
+			i++
+			continue
+		}
 		text = utf8.AppendRune(text, rune(b))
 	}
-	file.Text, file.Latin1 = text, true
-	file.Segments = []Segment{{Text: Span{0, uint32(len(text))}, Raw: Span{0, uint32(len(file.Raw))}}}
+	file.Text, file.Latin1, file.pairs = text, true, pairs
+	file.Segments = []Segment{{Text: Span{0, uint32(len(text))}, Raw: Span{0, uint32(len(raw))}}}
 	return file
+}
+
+// Encode gives the bytes that text of a recoded file stands for; ok is false where its encoding has no such character.
+func (f *File) Encode(text string) (raw []byte, ok bool) {
+	raw = make([]byte, 0, len(text))
+	for _, r := range text {
+		switch {
+		case r <= 0xFF:
+			raw = append(raw, byte(r))
+		case f.pairs && r >= firstPair && r < firstPair+(0xFF-leadBytes)*trails:
+			r -= firstPair
+			raw = append(raw, byte(r/trails)+leadBytes, byte(r%trails)+trailBytes)
+		default:
+			return nil, false
+		}
+	}
+	return raw, true
 }
 
 // KindOf guesses a file's kind from its name, and from its first line where the name has no extension.

@@ -19,6 +19,8 @@ func TestOnDisk(t *testing.T) {
 		{"wide.py", Python, mark + "'文𐐀'; f()\n", "f()", [2]Spot{{1, 7, 12}, {1, 10, 15}}},
 		{"lines.py", Python, "x\r\ny\rf(\n1)\n", "f(\n1)", [2]Spot{{3, 1, 1}, {4, 3, 3}}},
 		{"latin.py", Python, "# coding: latin-1\n'\xe9'; f()\n", "f()", [2]Spot{{2, 6, 7}, {2, 9, 10}}},
+		{"koi.py", Python, "# coding: koi8-r\n'\xc1\xc2'; f()\n", "f()", [2]Spot{{2, 7, 9}, {2, 10, 12}}},
+		{"pairs.py", Python, "# coding: gbk\n'\xb0\x5c\xd6\xd0'; f()\n", "f()", [2]Spot{{2, 7, 11}, {2, 10, 14}}},
 		{"b.ipynb", Notebook, book, "f(x)", [2]Spot{{3, 18, 19}, {3, 22, 23}}},
 		{"marked.ipynb", Notebook, mark + book, "f(x)", [2]Spot{{3, 18, 19}, {3, 22, 23}}},
 		{"marked.ipynb", Notebook, mark + book, "a\n", [2]Spot{{2, 36, 36}, {2, 39, 39}}},

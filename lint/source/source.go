@@ -77,7 +77,7 @@ var kindNames = [...]string{"other", "python", "notebook", "json", "yaml", "toml
 func (k Kind) String() string { return kindNames[k] }
 
 // Segment maps a stretch of Text to the bytes it came from. Inside a segment both sides have the same length unless the
-// bytes were recoded, in which case each text rune stands for one raw byte (Latin-1).
+// bytes were recoded, in which case each text rune stands for one raw byte, or for two.
 type Segment struct {
 	Text, Raw Span
 	Cell      int32 // notebook cell, from 1; 0 outside notebooks
@@ -89,7 +89,8 @@ type File struct {
 	Kind     Kind
 	Text     []byte
 	Segments []Segment // empty: text and raw bytes are the same
-	Latin1   bool      // the raw bytes are Latin-1, one byte a rune
+	Latin1   bool      // the raw bytes are Latin-1 or read as if: each rune stands for one byte, or for two
+	pairs    bool      // of a file with Latin1: two bytes may be one rune
 	Raw      []byte    // the bytes on disk; shares memory with Text where they are equal
 	Fault    string    // of a notebook that does not parse: why; its Text is empty
 
@@ -207,8 +208,7 @@ func (f *File) RawOffset(offset uint32) int {
 	case offset >= seg.Text.End:
 		return int(seg.Raw.End)
 	case f.Latin1:
-		runes, _ := f.counted(seg.Text.Start, offset)
-		return int(seg.Raw.Start) + runes
+		return int(seg.Raw.Start + f.rawLen(seg.Text.Start, offset))
 	case seg.Text.Len() != seg.Raw.Len():
 		return int(seg.Raw.Start)
 	}
@@ -226,8 +226,7 @@ func (f *File) RawSpan(s Span) Span {
 	case s.End >= seg.Text.End, seg.Text.Len() != seg.Raw.Len() && !f.Latin1:
 		return Span{start, seg.Raw.End}
 	case f.Latin1:
-		runes, _ := f.counted(seg.Text.Start, s.End)
-		return Span{start, seg.Raw.Start + uint32(runes)}
+		return Span{start, seg.Raw.Start + f.rawLen(seg.Text.Start, s.End)}
 	}
 	return Span{start, seg.Raw.Start + s.End - seg.Text.Start}
 }
