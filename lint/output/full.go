@@ -21,7 +21,12 @@ const (
 // writeFull prints each finding with its source line, a caret, what else bears on it, and what to do; then a summary.
 func writeFull(to io.Writer, report *check.Report, paint Paint) error {
 	out := bufio.NewWriter(to)
-	for _, finding := range report.Findings {
+	same := repeated(report.Findings)
+	for i, finding := range report.Findings {
+		rest := same[i]
+		if rest != nil && rest[0] != i {
+			continue
+		}
 		fmt.Fprintf(out, "%s: %s\n", paint.Severity(finding.Severity, finding.Severity.String()+"["+finding.Rule.Name+"]"), paint.Bold(Escape(finding.Message)))
 		gutter := gutterWidth(report, finding.Diagnostic)
 		writeFrame(out, report, paint, finding.At, gutter, "-->", "", func(text string) string { return paint.Severity(finding.Severity, text) })
@@ -31,6 +36,7 @@ func writeFull(to io.Writer, report *check.Report, paint Paint) error {
 		if text := help(finding.Fixes); text != "" {
 			fmt.Fprintf(out, "%s %s %s\n", paint.Dim(blanks(gutter)+" ="), paint.Help("help:"), Escape(text))
 		}
+		writeRest(out, report, paint, gutter, rest)
 		fmt.Fprintln(out)
 	}
 	fmt.Fprintln(out, summary(report.Summary))

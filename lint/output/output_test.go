@@ -88,6 +88,31 @@ func written(t *testing.T, name string, report *check.Report) string {
 	return out.String()
 }
 
+// TestAlike holds that advice which is the same in many places is printed once for people, and everything else each time.
+func TestAlike(t *testing.T) {
+	report := sample(t)
+	one := report.Findings[0]
+	one.Severity, one.Message, one.Related, one.Fixes, one.Fails = lint.Info, "write it otherwise", nil, nil, false
+	report.Findings = nil
+	for range 12 {
+		report.Findings = append(report.Findings, one)
+	}
+	full := written(t, "full", report)
+	if strings.Count(full, "write it otherwise") != 1 || !strings.Contains(full, "the same in 11 other places:") || !strings.Contains(full, "and 3 more") {
+		t.Errorf("advice in twelve places:\n%s", full)
+	}
+	if concise := written(t, "concise", report); strings.Count(concise, "write it otherwise") != 12 {
+		t.Errorf("concise leaves some out:\n%s", concise)
+	}
+	report.Findings[3].Fails = true
+	for i := range report.Findings[:3] {
+		report.Findings[i].Message = "another"
+	}
+	if full := written(t, "full", report); strings.Count(full, "write it otherwise") != 2 || strings.Count(full, "another") != 3 {
+		t.Errorf("three, one that fails the run, and eight:\n%s", full)
+	}
+}
+
 // TestFormats compares every format with its golden files.
 func TestFormats(t *testing.T) {
 	for _, format := range formats {
