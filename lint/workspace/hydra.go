@@ -35,6 +35,55 @@ func (v *View) composed(name string, tree *configs.Tree) *configs.Tree {
 	return &whole
 }
 
+// maxBeside bounds the configs above a file that are asked whether their defaults list its group.
+const maxBeside = 32
+
+// ofGroup reports whether a YAML file is an option of a group of Hydra's: it says where it is packed, or stands in a folder that the defaults
+// list of a config above it names.
+func (v *View) ofGroup(name string, tree *configs.Tree) bool {
+	if tree.Format != configs.YAML {
+		return false
+	}
+	if text := v.Text(name); text != nil && text.Has("# @package ") {
+		return true
+	}
+	folder := path.Dir(name)
+	above, group := path.Dir(folder), path.Base(folder)
+	return folder != above && (v.listsGroup(above, group) || v.listsGroup(path.Dir(above), path.Base(above)+"/"+group))
+}
+
+// listsGroup reports whether the defaults list of a config in a folder names a group.
+func (v *View) listsGroup(folder, group string) bool {
+	left := maxBeside
+	for _, entry := range v.Names(folder) {
+		if source.KindOf(entry, nil) != source.YAML || strings.HasSuffix(entry, "/") {
+			continue
+		}
+		if left--; left < 0 {
+			return false
+		}
+		for _, tree := range v.Trees(path.Join(folder, entry)) {
+			list := defaultsOf(tree)
+			if list == nil {
+				continue
+			}
+			for i := range list.Items {
+				if item := list.Items[i].Value; item != nil && item.Kind == configs.Mapping && slices.ContainsFunc(item.Items, func(one configs.Item) bool { return groupOf(one.Key) == group }) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// groupOf is the group that a key of a defaults list chooses from: train of `optional train@model`.
+func groupOf(key string) string {
+	key = strings.TrimPrefix(strings.TrimPrefix(key, "override "), "optional ")
+	group, _, _ := strings.Cut(key, "@")
+	return strings.TrimPrefix(group, "/")
+}
+
 // composer collects the files of one config.
 type composer struct {
 	*View

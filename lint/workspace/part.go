@@ -84,8 +84,8 @@ func (v *View) documents(name string) [][]*Part {
 		if d == nil && dialect.NamedDeepSpeed(name, tree) {
 			d = dialect.DeepSpeed
 		}
-		if d == nil {
-			continue
+		if d == nil || d == dialect.HFTrainingArguments && v.ofGroup(name, tree) {
+			continue // keys of the user's own program, some of them called as the Trainer's are
 		}
 		parts := []*Part{newPart(name, "", tree, d)}
 		if whole != tree {
