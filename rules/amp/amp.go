@@ -205,6 +205,16 @@ func readAutocast(pass *lint.Pass, scope *pyscan.Scope, frame *pyscan.Frame, cal
 	return a, true
 }
 
+// mayAutocast reports whether the callee is one of several things, of which one is autocast.
+func mayAutocast(pass *lint.Pass, scope *pyscan.Scope, frame *pyscan.Frame, call *syntax.Call) bool {
+	for _, one := range workspace.Alternatives(pass.Expand(pass.Eval(scope, frame, call.Func))) {
+		if _, known := autocastNames[pass.ExternalName(one)]; known {
+			return true
+		}
+	}
+	return false
+}
+
 // defaultTypes are the dtypes that autocast takes where none is given, by device (torch/amp/autocast_mode.py and the device
 // table of ATen's autocast mode).
 var defaultTypes = map[string]string{"cuda": "float16", "npu": "float16", "cpu": "bfloat16", "xpu": "bfloat16", "hpu": "bfloat16"}
@@ -253,8 +263,11 @@ func autocastsOf(pass *lint.Pass, c loop.Context) []autocast {
 	var list []autocast
 	for _, value := range c.Values {
 		if result, ok := value.(*pyscan.Result); ok && result.Call != nil && result.At.Module != nil {
-			if a, ok := readAutocast(pass, pyscan.ScopeAt(result.At.Module, result.Call), result.Frame, result.Call); ok {
+			scope := pyscan.ScopeAt(result.At.Module, result.Call)
+			if a, ok := readAutocast(pass, scope, result.Frame, result.Call); ok {
 				list = append(list, a)
+			} else if mayAutocast(pass, scope, result.Frame, result.Call) {
+				list = append(list, autocast{scope: scope, call: result.Call, enabled: pyscan.Maybe})
 			}
 		}
 	}
