@@ -248,7 +248,33 @@ func (s *scaling) unpack(scope *pyscan.Scope, frame *pyscan.Frame, def *pyscan.D
 	if found {
 		return answer
 	}
+	if besideCount(def) {
+		return pyscan.Maybe // a sum, which is divided by what it is a sum of
+	}
 	return s.expr(scope, frame, def.Value, depth-1)
+}
+
+// besideCount reports whether the loss is handed out together with how many samples or tokens it is of.
+func besideCount(def *pyscan.Def) bool {
+	assign, ok := def.Stmt.(*syntax.Assign)
+	if !ok {
+		return false
+	}
+	for _, target := range assign.Targets {
+		tuple, ok := target.(*syntax.Tuple)
+		if !ok {
+			continue
+		}
+		for _, element := range tuple.Elts {
+			name := strings.ToLower(pyscan.LastName(element))
+			for _, word := range []string{"count", "num_tokens", "ntokens", "n_tokens", "num_items", "sample_size", "num_samples", "n_samples", "denominator"} {
+				if strings.Contains(name, word) {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 func (s *scaling) call(scope *pyscan.Scope, frame *pyscan.Frame, call *syntax.Call, depth int) pyscan.Truth {

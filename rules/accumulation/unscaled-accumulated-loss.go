@@ -32,7 +32,7 @@ var UnscaledAccumulatedLoss = &lint.Rule{
 }
 
 func checkScaling(pass *lint.Pass, l *loop.Loop, w *loop.Window) {
-	if dividedRate(pass, w) {
+	if dividedRate(pass, w) || clearedEachTime(w) || reducedByHand(w) {
 		return
 	}
 	for _, backward := range w.Backward {
@@ -62,6 +62,40 @@ func checkScaling(pass *lint.Pass, l *loop.Loop, w *loop.Window) {
 		fixDivide(d, w, backward)
 		return
 	}
+}
+
+// clearedEachTime reports whether the gradients are cleared in every micro-batch: nothing adds up then, which zero-grad-inside-accumulation
+// tells.
+func clearedEachTime(w *loop.Window) bool {
+	for event, in := range w.Micro.All {
+		if event.Kind != loop.ZeroGrad || event.Guard.Always() != pyscan.Yes {
+			continue
+		}
+		for ; in != nil && in != w.Micro && in.Guard.Always() == pyscan.Yes; in = in.Outer {
+		}
+		if in == w.Micro {
+			return true
+		}
+	}
+	return false
+}
+
+// reducedByHand reports whether the function sums the gradients over the ranks itself: its losses are parts of a sum, for whose weights it
+// cares.
+func reducedByHand(w *loop.Window) bool {
+	for _, stmt := range w.Micro.Function().Scope.Body() {
+		found := false
+		syntax.Inspect(stmt, func(n syntax.Node) bool {
+			if call, ok := n.(*syntax.Call); ok && pyscan.LastName(call.Func) == "all_reduce" && len(call.Args) > 0 && workspace.NamesAny(call.Args[0], "grad") {
+				found = true
+			}
+			return !found
+		})
+		if found {
+			return true
+		}
+	}
+	return false
 }
 
 // count is the number of micro-batches as the file calls it.
