@@ -2,6 +2,7 @@ package accumulation
 
 import (
 	_ "embed"
+	"slices"
 	"strings"
 
 	"github.com/trainvet/trainvet/lint"
@@ -37,9 +38,25 @@ var DoubleScaledLoss = &lint.Rule{
 	},
 }
 
+// takenOver reports whether the function with the backward is handed to another library by a decorator (that of SageMaker's model parallelism
+// for one), which runs it in its own way and gives it what it likes.
+func takenOver(pass *lint.Pass, backward *loop.Event) bool {
+	def := backward.Scope.Function()
+	if def == nil || len(backward.Via) == 0 {
+		return false
+	}
+	return slices.ContainsFunc(def.Decorators, func(e syntax.Expr) bool {
+		if call, ok := e.(*syntax.Call); ok {
+			e = call.Func
+		}
+		library, _, _ := strings.Cut(pass.Library(backward.Scope.Parent, nil, e), ".")
+		return library != "" && !slices.Contains([]string{"builtins", "torch", "functools", "contextlib", "typing", "abc", "accelerate"}, library)
+	})
+}
+
 func checkDoubleScaling(pass *lint.Pass, root *loop.Loop, w *loop.Window, backward *loop.Event) {
 	framework := pass.Accumulation(backward)
-	if framework.More != pyscan.Yes || backward.Loss == nil || backward.In(loop.NoGradContext) {
+	if framework.More != pyscan.Yes || backward.Loss == nil || backward.In(loop.NoGradContext) || takenOver(pass, backward) {
 		return
 	}
 	if backward.By == loop.Engine { // engine.backward(loss, scale_wrt_gas=False)
