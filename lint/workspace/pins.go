@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"bytes"
 	"path"
 	"slices"
 	"strings"
@@ -169,6 +170,7 @@ const maxPinFiles = 48
 func (v *View) pinIn(folder, name string) Pin {
 	main, others, variants := Pin{Package: name}, Pin{Package: name}, Pin{Package: name}
 	mainFound, othersFound, variantsFound, unknown, direct := false, false, false, false, false
+	told := Pin{} // by a README, which counts where nothing else asks for it
 	count := 0
 	look := func(file string, isMain bool) {
 		if count++; count > maxPinFiles {
@@ -213,6 +215,10 @@ func (v *View) pinIn(folder, name string) Pin {
 		}
 		if role := pinRole(path.Join(folder, entry)); role != noPins {
 			look(path.Join(folder, entry), role == mainPins)
+		} else if strings.EqualFold(entry, "readme.md") && told.Package == "" {
+			if one, found, certain := v.pinOf(path.Join(folder, entry), name); found && certain && one.Known() {
+				told = one
+			}
 		}
 	}
 	if variantsFound { // requirements-npu.txt: one way among others to install what the project asks for
@@ -229,7 +235,7 @@ func (v *View) pinIn(folder, name string) Pin {
 	}
 	switch {
 	case !mainFound && !othersFound && !unknown:
-		return Pin{}
+		return told
 	case unknown:
 		return Pin{Package: name, Direct: direct}
 	case !mainFound:
@@ -383,6 +389,8 @@ func pinsOf(file *source.File, entry *parsed) *pinned {
 		}
 	case base == "setup.py":
 		r = setupCall(entry.module())
+	case strings.HasSuffix(base, ".md"):
+		r = &configs.Requirements{List: configs.ParseShell(commandsOf(file)).Installs.List}
 	case file.Kind == source.Requirements:
 		r = configs.ParseRequirements(file)
 	case file.Kind == source.Other: // included under a name of its own
@@ -400,6 +408,27 @@ func pinsOf(file *source.File, entry *parsed) *pinned {
 		r = &configs.Requirements{}
 	}
 	return &pinned{r}
+}
+
+// commandsOf is a text for people with all but the lines blanked that tell to install something: `$ pip install torch==2.1`.
+func commandsOf(file *source.File) *source.File {
+	text := make([]byte, 0, len(file.Text))
+	for line := range bytes.Lines(file.Text) {
+		code := bytes.TrimLeft(line, " \t$>`")
+		first, rest, _ := bytes.Cut(code, []byte(" "))
+		switch {
+		case !bytes.Contains(rest, []byte("install")):
+			code = nil
+		case bytes.HasPrefix(first, []byte("pip")), bytes.HasPrefix(first, []byte("python")), string(first) == "conda", string(first) == "mamba", string(first) == "uv", string(first) == "sudo", string(first) == "!pip":
+		default:
+			code = nil
+		}
+		if code == nil {
+			code = line[len(bytes.TrimRight(line, "\r\n")):] // the end of the line stays
+		}
+		text = append(append(text, bytes.Repeat([]byte(" "), len(line)-len(code))...), code...)
+	}
+	return &source.File{Path: file.Path, Kind: source.Shell, Text: bytes.ReplaceAll(text, []byte("`"), []byte(" ")), Segments: file.Segments, Raw: file.Raw}
 }
 
 // Requirements is what one file itself asks for; never nil, and empty for a file that asks for nothing.
