@@ -215,7 +215,7 @@ func (v *View) pinIn(folder, name string) Pin {
 		}
 		if role := pinRole(path.Join(folder, entry)); role != noPins {
 			look(path.Join(folder, entry), role == mainPins)
-		} else if strings.EqualFold(entry, "readme.md") && told.Package == "" {
+		} else if strings.EqualFold(entry, "readme.md") && told.Package == "" && v.brief(path.Join(folder, entry)) {
 			if one, found, certain := v.pinOf(path.Join(folder, entry), name); found && certain && one.Known() {
 				told = one
 			}
@@ -408,6 +408,14 @@ func pinsOf(file *source.File, entry *parsed) *pinned {
 		r = &configs.Requirements{}
 	}
 	return &pinned{r}
+}
+
+// maxReadme bounds the text of a README that speaks of one environment, bytes: long ones are collections, in which each entry has its own.
+const maxReadme = 64 << 10
+
+func (v *View) brief(readme string) bool {
+	file := v.Text(readme)
+	return file != nil && len(file.Text) <= maxReadme
 }
 
 // commandsOf is a text for people with all but the lines blanked that tell to install something: `$ pip install torch==2.1`.
