@@ -2,6 +2,7 @@ package accumulation
 
 import (
 	_ "embed"
+	"strconv"
 
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/source"
@@ -79,7 +80,7 @@ func starts(pass *lint.Pass, w *loop.Window) (int64, bool) {
 		target = pair.Elts[0]
 	}
 	if pyscan.Path(target) != counter {
-		return 0, false
+		return countedAfter(w, l, counter)
 	}
 	for _, def := range w.Micro.Scope.Defs(counter) { // i += 1 in the body
 		if def.Kind != pyscan.IterDef && def.Node != nil && l.Span().Contains(def.Node.Span()) {
@@ -128,6 +129,53 @@ func starts(pass *lint.Pass, w *loop.Window) (int64, bool) {
 		}
 	}
 	return 0, false
+}
+
+// countedAfter is the first value of a counter that is set once before the loop, and counted up by one in every iteration, behind the test.
+func countedAfter(w *loop.Window, l *syntax.For, counter string) (int64, bool) {
+	if w.Boundary.Scope != w.Micro.Scope {
+		return 0, false
+	}
+	var set, counted *pyscan.Def
+	for _, def := range w.Micro.Scope.Defs(counter) {
+		switch {
+		case def.Kind == pyscan.AssignDef && set == nil && len(def.Path) == 0:
+			set = def
+		case def.Kind == pyscan.AugDef && def.Op == syntax.Add && counted == nil:
+			counted = def
+		default:
+			return 0, false
+		}
+	}
+	if set == nil || counted == nil || set.Node == nil || set.Node.Span().Start > l.Span().Start || counted.Node.Span().Start < w.Boundary.Expr.Span().End || !isOne(counted.Value) {
+		return 0, false
+	}
+	for _, stmt := range l.Body {
+		if stmt == counted.Stmt {
+			c, ok := set.Value.(*syntax.Constant)
+			if !ok || c.Kind != syntax.IntConstant {
+				return 0, false
+			}
+			n, err := strconv.ParseInt(c.Text, 10, 64)
+			return n, err == nil
+		}
+		leaves := false
+		syntax.Inspect(stmt, func(n syntax.Node) bool {
+			if _, is := n.(*syntax.Continue); is {
+				leaves = true
+			}
+			return !leaves
+		})
+		if leaves {
+			break
+		}
+	}
+	return 0, false
+}
+
+func isOne(e syntax.Expr) bool {
+	c, ok := e.(*syntax.Constant)
+	return ok && c.Kind == syntax.IntConstant && c.Text == "1"
 }
 
 // moduloOf is the i % n in a boundary test.
