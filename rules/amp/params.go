@@ -24,11 +24,23 @@ func scalerCalls(pass *lint.Pass, module *pyscan.Module, visit func(*pyscan.Scop
 // scalers are the names of what scales a loss.
 var scalers = &pyscan.Words{Names: map[string]bool{"GradScaler": true, "ShardedGradScaler": true}}
 
-// loopsWith lists the loops that a GradScaler, made by a call in the module, goes through: those of the module, and of the
-// files whose functions it is handed to.
+// maxReceivers bounds the files that import one with a function which makes a scaler.
+const maxReceivers = 8
+
+// loopsWith lists the loops that a GradScaler, made by a call in the module, goes through: those of the module, of the files whose functions
+// it is handed to, and, where a function makes it, of the files that import that.
 func loopsWith(pass *lint.Pass, module *pyscan.Module, made *syntax.Call) []*loop.Loop {
+	files := append([]*pyscan.Module{module}, handedTo(pass, module)[made]...)
+	if maker := pyscan.ScopeAt(module, made); maker != nil && maker.Function() != nil {
+		importers := pass.ImportersOf(module.File.Path, maker.Name)
+		for _, name := range importers[:min(len(importers), maxReceivers)] {
+			if m := pass.Module(name); m != nil && !slices.Contains(files, m) {
+				files = append(files, m)
+			}
+		}
+	}
 	var list []*loop.Loop
-	for _, m := range append([]*pyscan.Module{module}, handedTo(pass, module)[made]...) {
+	for _, m := range files {
 		list = append(list, scaledLoops(pass, m)[made]...)
 	}
 	return list
