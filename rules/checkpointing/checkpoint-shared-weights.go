@@ -2,6 +2,7 @@ package checkpointing
 
 import (
 	_ "embed"
+	"slices"
 	"strings"
 
 	"github.com/trainvet/trainvet/lint"
@@ -25,12 +26,19 @@ var CheckpointSharedWeights = &lint.Rule{
 	Mentions: []string{"checkpoint"},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
 		done := map[string]bool{}
-		list := pass.Checkpoints(module)
-		for i, c := range list {
-			if c.Kind != workspace.CheckpointCall || c.Reentrant != pyscan.Yes || c.Function == nil || pass.WithoutGradients(c.Scope, c.Call) {
+		list := slices.DeleteFunc(slices.Clone(pass.Checkpoints(module)), func(c *workspace.Checkpoint) bool { return c.Kind != workspace.CheckpointCall || c.Function == nil })
+		later := map[use][]*workspace.Checkpoint{}
+		for _, c := range list {
+			this := use{c.Scope, pyscan.Path(c.Function)}
+			later[this] = append(later[this], c)
+		}
+		for _, c := range list {
+			path := pyscan.Path(c.Function)
+			same := later[use{c.Scope, path}][1:]
+			later[use{c.Scope, path}] = same
+			if c.Reentrant != pyscan.Yes || pass.WithoutGradients(c.Scope, c.Call) {
 				continue
 			}
-			path := pyscan.Path(c.Function)
 			if !strings.HasPrefix(path, "self.") || trainable(pass, c) != pyscan.Yes {
 				continue
 			}
@@ -38,7 +46,7 @@ var CheckpointSharedWeights = &lint.Rule{
 			if done[key] {
 				continue
 			}
-			if other, why := usedAgain(pass, list[i+1:], c, path); why != "" {
+			if other, why := usedAgain(pass, same, c); why != "" {
 				done[key] = true
 				reportShared(pass, c, other, why)
 			}
@@ -46,8 +54,14 @@ var CheckpointSharedWeights = &lint.Rule{
 	},
 }
 
-// usedAgain looks for a second use of the checkpointed module in one forward.
-func usedAgain(pass *lint.Pass, later []*workspace.Checkpoint, c *workspace.Checkpoint, path string) (other source.Place, why string) {
+// use is what is checkpointed, and in which function.
+type use struct {
+	scope *pyscan.Scope
+	path  string
+}
+
+// usedAgain looks for a second use of the checkpointed module in one forward. Later are the checkpoints of the same path after this one.
+func usedAgain(pass *lint.Pass, later []*workspace.Checkpoint, c *workspace.Checkpoint) (other source.Place, why string) {
 	file := c.Scope.Module.File
 	for _, stmt := range workspace.Around(c.Scope, c.Call) {
 		switch loop := stmt.(type) {
@@ -58,7 +72,7 @@ func usedAgain(pass *lint.Pass, later []*workspace.Checkpoint, c *workspace.Chec
 		}
 	}
 	for _, next := range later {
-		if next.Scope == c.Scope && next.Function != nil && pyscan.Path(next.Function) == path && next.Kind == workspace.CheckpointCall && !exclusive(c.Scope, c.Call, next.Call) {
+		if !exclusive(c.Scope, c.Call, next.Call) {
 			return at(next), "is checkpointed a second time"
 		}
 	}
