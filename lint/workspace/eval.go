@@ -42,8 +42,8 @@ type evaluator struct {
 	named       map[nameKey]nameFlags
 	known       map[*pyscan.Module]map[string]string // what in-house names mean
 	functions   *loop.Known
-	gradsOf     map[*syntax.Call]bool         // calls whose result is being asked for gradients
-	gradSteps   int                           // calls asked for them since the first of those
+	grads       gradTrail
+	listed      map[*syntax.Call]bool         // containers whose elements are being asked for
 	frozen      map[*pyscan.Scope]frozenPaths // by class
 	gradless    map[*syntax.With]bool
 	switches    map[*pyscan.Scope]bool                    // functions that speak of switching gradients off

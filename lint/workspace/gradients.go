@@ -85,12 +85,7 @@ func (v *View) carriesGrad(value pyscan.Value, e syntax.Expr) pyscan.Truth {
 	case *pyscan.Const, *pyscan.Func, *pyscan.Class, *pyscan.Sequence, *pyscan.Mapping, *pyscan.External:
 		return pyscan.No
 	case *pyscan.ParamValue:
-		if passed := v.Expand(value); !vague(passed) && passed != pyscan.Value(value) {
-			if _, annotated := passed.(*pyscan.Instance); !annotated {
-				return v.carriesGrad(passed, e)
-			}
-		}
-		return namedInput(value.Scope.Params[value.Index].Name)
+		return v.paramGrad(value, e)
 	case *pyscan.Result:
 		return v.resultGrad(value, e)
 	case *pyscan.Op:
@@ -116,29 +111,60 @@ func (v *View) carriesGrad(value pyscan.Value, e syntax.Expr) pyscan.Truth {
 	return pyscan.Maybe
 }
 
-// maxGradSteps bounds the calls that one question about gradients goes back through: each may be given the results of several others.
+// gradTrail is the way that one question about gradients has come: calls and parameters whose own answers it waits for.
+type gradTrail struct {
+	open  map[syntax.Node]bool // a call whose result is asked for, a parameter that callers give
+	steps int                  // asked since the first of them
+}
+
+// maxGradSteps bounds the calls and parameters that one question goes back through: each may be given the results of several others.
 const maxGradSteps = 64
+
+// enter begins a step at a node, which ends with leave; it is false where there were too many.
+func (t *gradTrail) enter(n syntax.Node) bool {
+	if len(t.open) == 0 {
+		t.steps = 0
+	}
+	if t.steps++; t.steps > maxGradSteps {
+		return false
+	}
+	if t.open == nil {
+		t.open = map[syntax.Node]bool{}
+	}
+	t.open[n] = true
+	return true
+}
+
+func (t *gradTrail) leave(n syntax.Node) { delete(t.open, n) }
+
+// paramGrad is carriesGrad of a parameter: of what callers pass, where that is known and not the word of an annotation, else by its name.
+func (v *View) paramGrad(param *pyscan.ParamValue, e syntax.Expr) pyscan.Truth {
+	p := param.Scope.Params[param.Index]
+	byName := namedInput(p.Name)
+	passed := v.Expand(param)
+	if _, annotated := passed.(*pyscan.Instance); annotated || vague(passed) || passed == pyscan.Value(param) {
+		return byName
+	}
+	if v.eval.grads.open[p.Node] || !v.eval.grads.enter(p.Node) { // functions that hand it to each other say nothing of what comes from outside
+		return byName
+	}
+	defer v.eval.grads.leave(p.Node)
+	return v.carriesGrad(passed, e)
+}
 
 // resultGrad is carriesGrad of what a call of something opaque gives.
 func (v *View) resultGrad(value *pyscan.Result, e syntax.Expr) pyscan.Truth {
 	if value.Call == nil {
 		return pyscan.Maybe
 	}
-	if v.eval.gradsOf[value.Call] { // what comes round a loop adds nothing by itself
+	if v.eval.grads.open[value.Call] { // what comes round a loop adds nothing by itself
 		return pyscan.No
 	}
-	if len(v.eval.gradsOf) == 0 {
-		v.eval.gradSteps = 0
-	}
-	if v.eval.gradSteps++; v.eval.gradSteps > maxGradSteps {
+	if !v.eval.grads.enter(value.Call) {
 		return pyscan.Maybe
 	}
+	defer v.eval.grads.leave(value.Call)
 	scope := v.scopeOfCall(value)
-	if v.eval.gradsOf == nil {
-		v.eval.gradsOf = map[*syntax.Call]bool{}
-	}
-	v.eval.gradsOf[value.Call] = true
-	defer delete(v.eval.gradsOf, value.Call)
 	arguments := func() pyscan.Truth {
 		answer := pyscan.No
 		for _, arg := range value.Call.Args {

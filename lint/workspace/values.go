@@ -173,6 +173,14 @@ func (v *View) elements(value pyscan.Value) []pyscan.Value {
 		if value.Call == nil || value.Site().Module == nil {
 			return nil
 		}
+		if v.eval.listed[value.Call] { // self.blocks = nn.Sequential(*self.blocks, head): what it held before is not known
+			return nil
+		}
+		if v.eval.listed == nil {
+			v.eval.listed = map[*syntax.Call]bool{}
+		}
+		v.eval.listed[value.Call] = true
+		defer delete(v.eval.listed, value.Call)
 		scope := v.scopeOfCall(value)
 		switch name {
 		case "torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.ParameterList":
