@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/trainvet/trainvet/pyscan"
@@ -143,7 +144,7 @@ func (v *View) calledFunc(callee pyscan.Value) *pyscan.Func {
 func (v *View) Called(callee pyscan.Value) *pyscan.Func { return v.calledFunc(callee) }
 
 // Callers are the calls in the project that reach a function, as far as they can be resolved by name: in its own file, and
-// in files that call something of that name.
+// in files that call something of that name. Calls in tests do not count, but for a function of tests.
 func (v *View) Callers(function *pyscan.Scope) []pyscan.Call {
 	if list, known := v.eval.callers[function]; known {
 		return list
@@ -160,7 +161,11 @@ func (v *View) Callers(function *pyscan.Scope) []pyscan.Call {
 	own := function.Module.File.Path
 	if name != "forward" && name != "__call__" && name != "<lambda>" {
 		files := []string{own}
-		if elsewhere := v.Mentioning(own, name); len(elsewhere) <= maxCallerFiles {
+		elsewhere := v.Mentioning(own, name)
+		if !IsTest(own) { // what a test passes says nothing of a run
+			elsewhere = slices.DeleteFunc(slices.Clone(elsewhere), IsTest)
+		}
+		if len(elsewhere) <= maxCallerFiles {
 			files = append(files, elsewhere...)
 		}
 		for i, file := range files {
