@@ -61,8 +61,8 @@ type imported struct {
 
 func importsIn(m *pyscan.Module) []imported {
 	list := make([]imported, len(m.Imports))
-	for i, one := range m.Imports {
-		list[i] = imported{one.Module, one.Member, one.Level}
+	for i, one := range m.Imports { // kept longer than the text, of which a name may be a piece
+		list[i] = imported{strings.Clone(one.Module), strings.Clone(one.Member), one.Level}
 	}
 	return list
 }

@@ -63,20 +63,22 @@ func (s *Snapshot) Keep(name string) {
 	}
 }
 
-// hold counts a text that was just read. It fails where the file was another one before.
-func (st *store) hold(entry *fileEntry, raw []byte) error {
+// hold counts a text that was just read, of what is now the file. It fails where the file was another one before.
+func (st *store) hold(entry *fileEntry, raw []byte, file *source.File) error {
 	st.mu.Lock()
 	max, seed := st.texts.max, st.texts.seed
+	entry.file = file
 	st.mu.Unlock()
 	if max == 0 {
 		return nil
 	}
 	print := maphash.Bytes(seed, raw)
-	if entry.before && print != entry.print {
-		return errChanged
-	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
+	if entry.before && print != entry.print {
+		entry.file = nil
+		return errChanged
+	}
 	entry.print, entry.before = print, true
 	if entry.size = len(raw); !entry.kept {
 		st.texts.bytes += entry.size
@@ -134,9 +136,14 @@ func (s *Snapshot) Release(root string) {
 	}
 }
 
-// forget drops the text of a file. Who reads it goes on doing so.
+// forget drops the text of a file, and what was made of it: read again it counts as another file. Who reads it goes on doing so.
 func (st *store) forget(name string, entry *fileEntry) {
 	st.texts.bytes -= entry.size
+	delete(st.traits, entry.file)
+	if st.parsed[entry.file] != nil {
+		delete(st.parsed, entry.file)
+		st.bytes -= len(entry.file.Text)
+	}
 	st.files[name] = &fileEntry{print: entry.print, before: true, used: entry.used}
 }
 

@@ -89,7 +89,19 @@ func TestRelease(t *testing.T) {
 	}
 	s.store.indexOf(s, "p1")
 	s.store.indexOf(s, "p2")
+	made := func(name string) (traits *traits, parsed *parsed) {
+		file, _ := s.File(name)
+		return s.store.traitsOf(file), s.store.parse(file)
+	}
+	made("p1/m.json")
+	traits2, parsed2 := made("p2/m.json")
 	s.Release("p1")
+	if len(s.store.traits) != 1 || len(s.store.parsed) != 1 {
+		t.Errorf("%d traits and %d trees are held, wanted those of p2 alone", len(s.store.traits), len(s.store.parsed))
+	}
+	if traits, parsed := made("p2/m.json"); traits != traits2 || parsed != parsed2 {
+		t.Error("what was made of p2 was to stay")
+	}
 	if s.store.indices["p1"] != nil || s.store.indices["p2"] == nil {
 		t.Error("the index of p1 was to go, and that of p2 to stay")
 	}

@@ -288,17 +288,17 @@ func (st *store) file(files FS, name string) (*source.File, error) {
 	st.mu.Unlock()
 	entry.once.Do(func() {
 		raw, err := files.ReadFile(name)
-		if err == nil {
-			err = st.hold(entry, raw)
-		}
 		if err != nil {
 			entry.err = err
 			return
 		}
-		entry.file, entry.err = source.Decode(name, source.KindOf(name, raw[:min(len(raw), 128)]), raw)
+		file, err := source.Decode(name, source.KindOf(name, raw[:min(len(raw), 128)]), raw)
 		var bad *source.Error
-		if errors.As(entry.err, &bad) {
-			entry.err = errors.New(bad.Reason)
+		if errors.As(err, &bad) {
+			err = errors.New(bad.Reason)
+		}
+		if entry.err = st.hold(entry, raw, file); entry.err == nil {
+			entry.err = err
 		}
 	})
 	return entry.file, entry.err
