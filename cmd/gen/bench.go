@@ -403,8 +403,8 @@ func each(names []string, work func(name string)) {
 
 // runStage does one stage on the current folder. The collector is set as in the program.
 func runStage(name string) {
-	debug.SetGCPercent(400)
-	debug.SetMemoryLimit(384 << 20)
+	debug.SetGCPercent(-1)
+	debug.SetMemoryLimit(416 << 20)
 	if name == "walk and read" {
 		var names []string
 		if err := walk(".", func(name string) error { names = append(names, name); return nil }); err != nil {

@@ -6,16 +6,13 @@ import (
 	"runtime/debug"
 )
 
-// The collector runs seldom while the heap is small, and as often as it must near softLimit: a check makes many small values, and
-// most of what it holds it needs to the end.
-const (
-	growth    = 400       // percent of the live heap
-	softLimit = 384 << 20 // bytes
-)
+// The collector waits until the memory of the program nears softLimit: a command makes many small values in a short time, most of what
+// it holds it needs to the end, and trees that were let go can be taken up again until then. The server sets its own, for it lives long.
+const softLimit = 416 << 20 // bytes
 
 func main() {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(growth)
+		debug.SetGCPercent(-1)
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(softLimit)

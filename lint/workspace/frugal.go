@@ -139,11 +139,7 @@ func (s *Snapshot) Release(root string) {
 // forget drops the text of a file, and what was made of it: read again it counts as another file. Who reads it goes on doing so.
 func (st *store) forget(name string, entry *fileEntry) {
 	st.texts.bytes -= entry.size
-	delete(st.traits, entry.file)
-	if st.parsed[entry.file] != nil {
-		delete(st.parsed, entry.file)
-		st.bytes -= len(entry.file.Text)
-	}
+	st.undo(entry.file)
 	st.files[name] = &fileEntry{print: entry.print, before: true, used: entry.used}
 }
 

@@ -20,6 +20,7 @@ import (
 	"sort"
 	"strings"
 	"sync"
+	"weak"
 
 	"github.com/trainvet/trainvet/configs"
 	"github.com/trainvet/trainvet/configs/plan"
@@ -214,6 +215,7 @@ type store struct {
 	kinds   map[string]EntryKind
 	lists   map[string][]string
 	parsed  map[*source.File]*parsed
+	dropped map[*source.File]weak.Pointer[pyscan.Module] // trees made so far: one that was let go may be there still
 	traits  map[*source.File]*traits
 	uses    int // of trees so far
 	bytes   int // text of the files whose trees are held
@@ -230,7 +232,7 @@ const TreeBudget = 8 << 20
 
 func newStore() *store {
 	return &store{files: map[string]*fileEntry{}, kinds: map[string]EntryKind{}, lists: map[string][]string{},
-		parsed: map[*source.File]*parsed{}, traits: map[*source.File]*traits{}, indices: map[string]*indices{},
+		parsed: map[*source.File]*parsed{}, dropped: map[*source.File]weak.Pointer[pyscan.Module]{}, traits: map[*source.File]*traits{}, indices: map[string]*indices{},
 		naming: map[string]func() map[string][]string{}, words: &wordSets{}, maximum: TreeBudget}
 }
 
@@ -267,7 +269,13 @@ func (st *store) without(names []string) *store {
 func (st *store) drop(file *source.File) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
+	st.undo(file)
+}
+
+// undo forgets what was made of a file.
+func (st *store) undo(file *source.File) {
 	delete(st.traits, file)
+	delete(st.dropped, file)
 	if st.parsed[file] != nil {
 		delete(st.parsed, file)
 		st.bytes -= len(file.Text)
@@ -408,7 +416,7 @@ func (st *store) parse(file *source.File) *parsed {
 	entry := st.parsed[file]
 	if entry == nil {
 		entry = &parsed{}
-		entry.module = sync.OnceValue(func() *pyscan.Module { return pyscan.New(syntax.Parse(file)) })
+		entry.module = sync.OnceValue(func() *pyscan.Module { return st.module(file) })
 		entry.trees = sync.OnceValue(func() []*configs.Tree { return parseTrees(file) })
 		entry.script = sync.OnceValue(func() *configs.Script {
 			switch file.Kind {
@@ -429,6 +437,21 @@ func (st *store) parse(file *source.File) *parsed {
 		st.evict(st.maximum - st.maximum/8) // some under it, so that it need not be done for each file
 	}
 	return entry
+}
+
+// module parses a Python file, unless a tree that was let go has not been collected yet: views may hold it still.
+func (st *store) module(file *source.File) *pyscan.Module {
+	st.mu.Lock()
+	m := st.dropped[file].Value()
+	st.mu.Unlock()
+	if m != nil {
+		return m
+	}
+	m = pyscan.New(syntax.Parse(file))
+	st.mu.Lock()
+	st.dropped[file] = weak.Make(m)
+	st.mu.Unlock()
+	return m
 }
 
 // held is what was made of a file, where that was not dropped.
