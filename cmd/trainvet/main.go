@@ -8,14 +8,18 @@ import (
 
 // The collector waits until the memory of the program nears softLimit: a command makes many small values in a short time, most of what
 // it holds it needs to the end, and trees that were let go can be taken up again until then. The server sets its own, for it lives long.
-const softLimit = 416 << 20 // bytes
+const (
+	softLimit = 416 << 20 // bytes
+	heap      = 384 << 20 // bytes of it that most checks stay within
+)
 
 func main() {
-	if os.Getenv("GOGC") == "" {
+	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetGCPercent(-1)
-	}
-	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(softLimit)
+		if len(os.Args) < 2 || os.Args[1] != "lsp" {
+			spread(heap)
+		}
 	}
 	os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package main
+
+// spread is for Linux.
+func spread(int) {}
