@@ -129,6 +129,7 @@ type shellReader struct {
 	called  map[string]bool
 	params  []field // of the function that is followed; nil: not known
 	steps   int
+	inners  int // parts that were read as scripts of their own
 	depth   int
 	guarded int
 	rounds  int    // of the loops that are followed for each item

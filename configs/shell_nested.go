@@ -58,9 +58,9 @@ func (r *shellReader) inner(f field, env *Tree, at source.Span) {
 	r.subscript(span, env.Root.Items)
 }
 
-// subscript follows a part of the script as a script of its own.
+// subscript follows a part of the script as a script of its own. Each is parsed in a copy of the whole text, so a long script has fewer.
 func (r *shellReader) subscript(span source.Span, env []Item) {
-	if r.depth >= maxShellDepth {
+	if r.inners++; r.depth >= maxShellDepth || r.inners > r.file.Affordable() {
 		return
 	}
 	kept, keptEnv := r.text, r.env
