@@ -252,21 +252,106 @@ func (d distances) spread(nearer []reached, from reached, index *nameIndex) []re
 // measure goes from the words to what names them, breadth first. An index of a file that an editor has open comes on top of that of the
 // same file on disk, which can only make a distance smaller than it is.
 func measure(words *pyscan.Words, all []*nameIndex) distances {
+	m := measuring{all: all, far: make([][]far, len(all))}
+	for i, index := range all {
+		m.far[i] = make([]far, len(index.names.text))
+	}
 	d := distances{}
-	var nearer []reached
 	for word := range words.Names {
-		nearer = d.note(nearer, word, true, 1)
+		d.note(nil, word, true, 1)
+		m.elsewhere(-1, word, true, 1)
 	}
 	for distance := uint8(1); distance <= farthest(words); distance++ {
-		from := nearer
-		nearer = nil
+		from := m.nearer
+		m.nearer = nil
 		for _, one := range from {
-			for _, index := range all {
-				nearer = d.spread(nearer, one, index)
+			m.spread(one)
+		}
+	}
+	for i, index := range all {
+		for n, far := range m.far[i] {
+			if far.any > 0 {
+				d[index.names.text[n]] = far
 			}
 		}
 	}
 	return d
+}
+
+// measuring is a measure at work. It goes by the numbers that names have in an index, which takes far less than to look each up; a name
+// that is reached in one index is looked for in the others.
+type measuring struct {
+	all    []*nameIndex
+	far    [][]far // by index and number of the name
+	nearer []numbered
+}
+
+// numbered is a reached name of an index.
+type numbered struct {
+	index, name int32
+	itself      bool
+}
+
+// note is distances.note for a name of an index.
+func (m *measuring) note(index, name int32, itself bool, distance uint8) {
+	known := &m.far[index][name]
+	any, its := known.any == 0 || known.any > distance, itself && (known.itself == 0 || known.itself > distance)
+	if any {
+		known.any = distance
+		m.nearer = append(m.nearer, numbered{index, name, false})
+	}
+	if its {
+		known.itself = distance
+		m.nearer = append(m.nearer, numbered{index, name, true})
+	}
+	if (any || its) && len(m.all) > 1 {
+		m.elsewhere(index, m.all[index].names.text[name], itself, distance)
+	}
+}
+
+// elsewhere notes a name in all indices that have it, but for one in which it is known.
+func (m *measuring) elsewhere(but int32, name string, itself bool, distance uint8) {
+	for i, index := range m.all {
+		if int32(i) == but {
+			continue
+		}
+		n, has := index.names.find(name)
+		if !has {
+			continue
+		}
+		known := &m.far[i][n]
+		if known.any == 0 || known.any > distance {
+			known.any = distance
+			m.nearer = append(m.nearer, numbered{int32(i), n, false})
+		}
+		if itself && (known.itself == 0 || known.itself > distance) {
+			known.itself = distance
+			m.nearer = append(m.nearer, numbered{int32(i), n, true})
+		}
+	}
+}
+
+// spread is distances.spread in the index of a name.
+func (m *measuring) spread(from numbered) {
+	index, distance := m.all[from.index], m.far[from.index][from.name].any+1
+	if from.itself {
+		distance = m.far[from.index][from.name].itself + 1
+	}
+	for _, u := range index.users.of(from.name) {
+		user := u >> useBits
+		switch use := useKind(u & (1<<useBits - 1)); use {
+		case calledIn:
+			m.note(from.index, user, true, distance)
+		case calledFor:
+			m.note(from.index, user, false, distance)
+		case sameAs:
+			m.note(from.index, user, from.itself, distance)
+		case heldIn, heldFor:
+			if from.itself {
+				m.note(from.index, user, use == heldIn, distance)
+			}
+		}
+	}
 }
 
 // with are the distances when indices come on top of those that d was measured in: what an editor changes is little beside a project.

@@ -77,31 +77,49 @@ func (t *nameTable) grow() {
 
 // lists are one list of numbers for each name.
 type lists struct {
-	pairs []pair // while they are collected
+	full  [][]pair // while they are collected: pieces, so that none is moved to make room
+	pairs []pair   // the piece at hand
 	start []int32
 	flat  []int32
 }
 
 type pair struct{ name, value int32 }
 
-func (l *lists) add(name, value int32) { l.pairs = append(l.pairs, pair{name, value}) }
+// maxPiece bounds the pairs of a piece. The first is small: most indices are of one file.
+const maxPiece = 1 << 14
+
+func (l *lists) add(name, value int32) {
+	if len(l.pairs) == cap(l.pairs) {
+		if len(l.pairs) > 0 {
+			l.full = append(l.full, l.pairs)
+		}
+		l.pairs = make([]pair, 0, min(max(64, 2*cap(l.pairs)), maxPiece))
+	}
+	l.pairs = append(l.pairs, pair{name, value})
+}
 
 // seal sorts what was collected by name; what belongs to a name stays in order, and is not repeated on the spot.
 func (l *lists) seal(names int) {
 	l.start = make([]int32, names+1)
-	for _, p := range l.pairs {
-		l.start[p.name+1]++
+	pieces, count := append(l.full, l.pairs), 0
+	for _, piece := range pieces {
+		count += len(piece)
+		for _, p := range piece {
+			l.start[p.name+1]++
+		}
 	}
 	for i := range names {
 		l.start[i+1] += l.start[i]
 	}
-	l.flat = make([]int32, len(l.pairs))
+	l.flat = make([]int32, count)
 	at := append([]int32(nil), l.start...)
-	for _, p := range l.pairs {
-		l.flat[at[p.name]] = p.value
-		at[p.name]++
+	for _, piece := range pieces {
+		for _, p := range piece {
+			l.flat[at[p.name]] = p.value
+			at[p.name]++
+		}
 	}
-	l.pairs = nil
+	l.full, l.pairs = nil, nil
 }
 
 func (l *lists) of(name int32) []int32 { return l.flat[l.start[name]:l.start[name+1]] }
