@@ -64,6 +64,7 @@ func TestBounds(t *testing.T) {
 		{"wide.yaml", "a: [" + strings.Repeat("1,", 2500000) + "1]\n", "more than 1048576 values; not read"},
 		{"list.yaml", strings.Repeat("- 1\n", MaxNodes+1), "more than 1048576 values; not read"},
 		{"keys.yaml", strings.Repeat("a: 1\n", MaxNodes/2+1), "more than 1048576 values; not read"},
+		{"documents.yaml", strings.Repeat("a: 1\n---\n", 50*maxDocuments), "more than 1000 documents; what follows line 1999 is not read"},
 		{"deep.sh", strings.Repeat("$(", 100000) + strings.Repeat(")", 100000), "nested deeper than 1000 levels"},
 		{"quoted.sh", strings.Repeat("\"$(", 100000) + strings.Repeat(")\"", 100000), "nested deeper than 1000 levels"},
 		{"braces.sh", strings.Repeat("{ ", 100000) + strings.Repeat("; }", 100000), "nested deeper than 1000 levels"},

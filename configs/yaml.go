@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sort"
 	"strings"
 	"unicode/utf8"
 
@@ -36,6 +37,10 @@ func ParseYAML(f *source.File) []*Tree {
 
 // maxYAML is the size in bytes up to which a YAML file is read: the library needs some 150 times as much memory.
 const maxYAML = 8 << 20
+
+// maxDocuments bounds the documents of a YAML file that are read. Manifests of a whole cluster hold some hundred; of each one follow
+// the parts of runs, so that a file of tens of thousands costs minutes and gigabytes.
+const maxDocuments = 1000
 
 // yamlValues tells about how many values a text has by its separators: the library reads all of it before they can be counted.
 // A key with its value are two. Comments, but not texts, are passed over; a text so dense with separators is no config.
@@ -79,7 +84,8 @@ type yamlReader struct {
 	filled       []source.Span // template parts that a plain word stands for
 	lines        []int         // offset of the first byte of each line, as the library counts them
 	docs         []*yaml.Node
-	interpolated bool // a scalar of the document at work is filled in by ${...}
+	beyond       *yaml.Node // the first document that is not read, for there are more than maxDocuments
+	interpolated bool       // a scalar of the document at work is filled in by ${...}
 	errors       []Error
 
 	last    struct{ line, column, offset int } // of the offset computed last: columns count runes
@@ -152,13 +158,18 @@ func (r *yamlReader) parse() (docs []*yaml.Node, fault *yaml.LoadError) {
 			fault = &yaml.LoadError{Message: fmt.Sprintf("the document cannot be read: %v", broken)}
 		}
 	}()
-	r.last.line = 0
+	r.last.line, r.beyond = 0, nil
 	loader, err := yaml.NewLoader(bytes.NewReader(r.text))
 	for err == nil {
 		doc := &yaml.Node{}
-		if err = loader.Load(doc); err == nil {
-			docs = append(docs, doc)
+		if err = loader.Load(doc); err != nil {
+			break
 		}
+		if len(docs) == maxDocuments {
+			r.beyond = doc
+			return docs, nil
+		}
+		docs = append(docs, doc)
 	}
 	if err == io.EOF {
 		return docs, nil
@@ -197,12 +208,12 @@ func (r *yamlReader) convert() []*Tree {
 	if len(trees) == 0 {
 		trees, starts = []*Tree{{Format: YAML}}, []int{0}
 	}
-	of := func(offset int) *Tree {
-		i := len(trees) - 1
-		for i > 0 && starts[i] > offset {
-			i--
-		}
-		return trees[i]
+	of := func(offset int) *Tree { // the last that begins at or before the offset, else the first
+		return trees[max(sort.Search(len(starts), func(i int) bool { return starts[i] > offset })-1, 0)]
+	}
+	if r.beyond != nil && !r.stopped {
+		at := r.offset(r.beyond.Line, r.beyond.Column)
+		r.errors = append(r.errors, Error{At: r.place(at, at), Message: fmt.Sprintf("more than %d documents; what follows line %d is not read", maxDocuments, r.lineOf(at)), Bound: true})
 	}
 	r.openAround(of)
 	for _, span := range r.comments() {
