@@ -132,3 +132,91 @@ func TestChoicesOfContexts(t *testing.T) {
 		})
 	}
 }
+
+// TestScriptOfManyLaunches asks for the runs of configs that one script names, each of them: what the script says must not be made
+// anew for each, nor all of its runs to find the one.
+func TestScriptOfManyLaunches(t *testing.T) {
+	const configs = 300
+	text, script := "", ""
+	for i := range configs {
+		text += fmt.Sprintf("-- c%d.yaml --\nper_device_train_batch_size: 4\noutput_dir: x\ndeepspeed: ds.json\n", i)
+		script += fmt.Sprintf("torchrun train.py --config c%d.yaml\n", i)
+	}
+	text += "-- ds.json --\n{\"zero_optimization\": {\"stage\": 3}}\n-- train.py --\nimport torch\n-- go.sh --\n" + script
+	v, _ := open(t, text)
+	v.Forgetful()
+	if links := v.commandLinks("go.sh"); len(links) != configs {
+		t.Fatalf("%d commands", len(links))
+	}
+	for i := range configs {
+		v.Reset()
+		name := fmt.Sprintf("c%d.yaml", i)
+		runs := v.Runs(name)
+		if len(runs) != 1 || runs[0].Name != "go.sh" || runs[0].Parts[0].Path != name || runs[0].Parts[1].Path != "ds.json" {
+			t.Fatalf("%s is part of %d runs", name, len(runs))
+		}
+		if len(v.kept.commands["go.sh"]) != configs {
+			t.Fatalf("with %s what the script names was forgotten", name)
+		}
+		likely := 0
+		for range v.start("go.sh", func(l link) bool { return v.reaches(l, name) }) {
+			likely++
+		}
+		if likely != 1 {
+			t.Fatalf("%d runs were assembled for %s", likely, name)
+		}
+	}
+	if runs := v.Runs("ds.json"); len(runs) != maxRuns {
+		t.Errorf("ds.json is part of %d runs", len(runs))
+	}
+}
+
+// TestOneOfMany holds that a document or command that is made alone is what it is among all of its file.
+func TestOneOfMany(t *testing.T) {
+	v, _ := open(t, "-- a.yaml --\ntrain_batch_size: 8\nzero_optimization: {stage: 2}\n---\nnothing: known\n---\ntrain_batch_size: 8\nzero_optimization: {stage: 3}\n"+
+		"-- train.py --\nimport torch\n-- in.sh --\ntorchrun --nproc_per_node 2 train.py\ntorchrun --nproc_per_node 3 train.py --config a.yaml\n"+
+		"-- go.sh --\necho\ntorchrun --nproc_per_node 1 train.py\n"+strings.Repeat("bash in.sh\n", maxScriptRuns+2)+"torchrun --nproc_per_node 4 train.py\n")
+	documents, links := v.documents("a.yaml"), v.documentLinks("a.yaml")
+	if len(documents) != 2 || len(links) != 2 {
+		t.Fatalf("%d documents, %d links", len(documents), len(links))
+	}
+	for i, l := range links {
+		if alone := v.document("a.yaml", l); len(alone) != 1 || alone[0].Tree != documents[i][0].Tree {
+			t.Errorf("document %d is %v", i, alone)
+		}
+	}
+	commands, links := v.commands("go.sh"), v.commandLinks("go.sh")
+	if len(commands) < 2*maxScriptRuns-4 || len(links) != len(commands) {
+		t.Fatalf("%d commands, %d links", len(commands), len(links))
+	}
+	for i, l := range links {
+		alone := v.command("go.sh", l)
+		if alone == nil || len(alone.parts) != len(commands[i].parts) || alone.parts[0].Tree != commands[i].parts[0].Tree || len(alone.files) != len(commands[i].files) {
+			t.Errorf("command %d is %v", i, alone)
+		}
+	}
+}
+
+// TestKeptIsBounded holds that of many long scripts not all that they name is kept.
+func TestKeptIsBounded(t *testing.T) {
+	var k kept
+	for i := range 10 {
+		k.makeRoom(maxKept / 4)
+		k.commands[fmt.Sprint(i)] = nil
+		if k.count > maxKept || len(k.commands) > 4 {
+			t.Fatalf("%d links of %d scripts are kept", k.count, len(k.commands))
+		}
+	}
+}
+
+// TestReachesInACircle holds that a config is found behind configs that name each other.
+func TestReachesInACircle(t *testing.T) {
+	v, _ := open(t, "-- a.yaml --\noutput_dir: x\nper_device_train_batch_size: 1\ndeepspeed: b.json\n"+
+		"-- b.json --\n{\"train_batch_size\": 8, \"deepspeed\": \"a.yaml\"}\n-- c.json --\n{\"train_batch_size\": 8}\n")
+	from := link{files: []string{"a.yaml"}}
+	for name, want := range map[string]bool{"a.yaml": true, "b.json": true, "c.json": false} {
+		if v.reaches(from, name) != want {
+			t.Errorf("%s: want %v", name, want)
+		}
+	}
+}

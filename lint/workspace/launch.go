@@ -22,14 +22,9 @@ type command struct {
 
 	laysOut bool // flags of no known dialect speak of parallel groups
 
-	written map[string][]*Part // configs that the script writes itself, by base name
-}
+	at position
 
-// commands are the launch commands of a script, with the configs that the script itself writes. A script of the project that it
-// runs counts with its own commands.
-func (v *View) commands(name string) []*command {
-	left := maxScriptRuns
-	return v.commandsOf(name, nil, &left)
+	written map[string][]*Part // configs that the script writes itself, by base name
 }
 
 // Bounds of scripts that run scripts.
@@ -38,7 +33,8 @@ const (
 	maxScriptRuns = 128 // all of one script, each as often as it is run
 )
 
-func (v *View) commandsOf(name string, outer []string, left *int) []*command {
+// commandsOf are the launch commands of a script, or only what comes of the one of an index.
+func (v *View) commandsOf(name string, outer []string, left *int, only int) []*command {
 	script := v.Script(name)
 	if *left--; script == nil || len(outer) >= maxScripts || *left < 0 || slices.Contains(outer, name) {
 		return nil
@@ -50,8 +46,12 @@ func (v *View) commandsOf(name string, outer []string, left *int) []*command {
 	}
 	var all []*command
 	written := writtenDocuments(name, script)
-	for _, c := range script.Commands {
-		command := &command{written: maps.Clone(written), flags: c.Flags, program: v.programOf(name, c)}
+	for i, c := range script.Commands {
+		if only >= 0 && only != i {
+			continue
+		}
+		at := position{index: i, left: max(*left, 0) + 1}
+		command := &command{at: at, written: maps.Clone(written), flags: c.Flags, program: v.programOf(name, c)}
 		if d := programDialect(c); d != nil && !(d == dialect.HFTrainingArguments && v.ownFlags(command.program)) {
 			command.parts = append(command.parts, newPart(name, "", c.Flags, d))
 		} else if c.Flags != nil {
@@ -71,7 +71,7 @@ func (v *View) commandsOf(name string, outer []string, left *int) []*command {
 			v.programSettings(name, c, command)
 		}
 		if nested := v.runsScript(name, c); nested != "" {
-			if inner := v.commandsOf(nested, outer, left); len(inner) > 0 {
+			if inner := v.commandsOf(nested, outer, left, -1); len(inner) > 0 {
 				for _, of := range inner {
 					all = append(all, of.within(command, environment))
 				}
@@ -114,6 +114,7 @@ func (v *View) runsScript(name string, c *configs.Command) string {
 // within is a command of a script that another one runs, with what that one says besides.
 func (c *command) within(outer *command, environment []*Part) *command {
 	joined := *c
+	joined.at = outer.at
 	joined.parts = slices.Concat(c.parts, outer.parts, environment)
 	joined.files = slices.Clip(c.files)
 	for _, file := range outer.files {
@@ -227,7 +228,7 @@ func (v *View) filesNamed(name string, n *configs.Node, into *command) {
 		into.parts = append(into.parts, into.written[path.Base(n.Raw)]...)
 		delete(into.written, path.Base(n.Raw))
 	} else if n.Kind == configs.Scalar && !n.Open && isSettingsName(n.Raw) {
-		if file := v.resolve(name, n.Raw); file != "" && !slices.Contains(into.files, file) && len(v.documents(file)) > 0 {
+		if file := v.resolve(name, n.Raw); file != "" && !slices.Contains(into.files, file) && len(v.documentLinks(file)) > 0 {
 			into.files = append(into.files, file)
 		}
 	}

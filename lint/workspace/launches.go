@@ -41,9 +41,9 @@ func (v *View) Launches(file string) []Launch {
 func (v *View) RunsOf(file string) []*Run {
 	var runs []*Run
 	for _, script := range v.Launchers(file) {
-		for _, run := range v.start(script) {
-			if run.Program == file && len(runs) < maxRuns {
-				runs = append(runs, run)
+		for run := range v.start(script, func(l link) bool { return l.program == file }) {
+			if runs = append(runs, run); len(runs) == maxRuns {
+				return runs
 			}
 		}
 	}

@@ -68,17 +68,31 @@ func (v *View) Parts(name string) []*Part {
 	return parts
 }
 
-// documents are the parts of each document of a config file that is of a known dialect.
-func (v *View) documents(name string) [][]*Part {
+// document is one of a config file.
+type document struct {
+	index int // in the file, those of no known dialect counted
+	parts []*Part
+}
+
+// documentsOf are the documents of a config file that are of a known dialect, or only that of an index.
+func (v *View) documentsOf(name string, only int) []document {
+	var documents []document
 	switch source.KindOf(name, nil) {
 	case source.JSON, source.YAML, source.TOML, source.Other:
 	case source.Python, source.Notebook:
-		return v.pythonParts(name)
+		for i, parts := range v.pythonParts(name) {
+			if only < 0 || only == i {
+				documents = append(documents, document{i, parts})
+			}
+		}
+		return documents
 	default:
 		return nil
 	}
-	var documents [][]*Part
-	for _, tree := range v.Trees(name) {
+	for i, tree := range v.Trees(name) {
+		if only >= 0 && only != i {
+			continue
+		}
 		whole := v.composed(name, tree)
 		d := hydraDialect(tree, whole)
 		if d == nil && dialect.NamedDeepSpeed(name, tree) {
@@ -97,7 +111,7 @@ func (v *View) documents(name string) [][]*Part {
 		for _, part := range parts {
 			v.released(part)
 		}
-		documents = append(documents, parts)
+		documents = append(documents, document{i, parts})
 	}
 	return documents
 }

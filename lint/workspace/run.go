@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -71,10 +72,16 @@ func (v *View) Runs(name string) []*Run {
 	}
 	var runs []*Run
 	for _, origin := range v.origins(name, nil) {
-		for _, run := range v.start(origin) {
-			if len(runs) < maxRuns && slices.ContainsFunc(run.Parts, func(p *Part) bool { return p.Path == name }) {
+		for run := range v.start(origin, func(l link) bool { return origin == name || v.reaches(l, name) }) {
+			if slices.ContainsFunc(run.Parts, func(p *Part) bool { return p.Path == name }) {
 				runs = append(runs, run)
 			}
+			if len(runs) == maxRuns {
+				break
+			}
+		}
+		if len(runs) == maxRuns {
+			break
 		}
 	}
 	if v.settings.runs == nil {
@@ -92,7 +99,7 @@ func (v *View) origins(name string, below []string) []string {
 	below = append(slices.Clip(below), name)
 	var found []string
 	for _, other := range v.naming(name) {
-		if other == name || !slices.Contains(v.named(other), name) {
+		if other == name || !v.names(other, name) {
 			continue
 		}
 		for _, origin := range v.origins(other, below) {
@@ -108,18 +115,6 @@ func (v *View) origins(name string, below []string) []string {
 		return []string{name}
 	}
 	return found
-}
-
-// named are the settings files of the project that a file names.
-func (v *View) named(name string) []string {
-	var files []string
-	for _, document := range v.documents(name) {
-		files = append(files, v.references(document)...)
-	}
-	for _, command := range v.commands(name) {
-		files = append(files, command.files...)
-	}
-	return files
 }
 
 // references are the files that parts name, as far as the project holds them.
@@ -165,21 +160,40 @@ func inside(folder, file string) bool {
 	return in && rest != ".." && !strings.HasPrefix(rest, "../") // ../../x is not below ..
 }
 
-// start assembles the runs that begin at a file: one for each document of a config, one for each command of a script.
-func (v *View) start(origin string) []*Run {
-	var runs []*Run
-	for _, document := range v.documents(origin) {
-		runs = append(runs, v.assemble(origin, document, nil))
+// start assembles the runs that begin at a file: one for each document of a config, one for each command of a script. Those are left
+// out whose link is not likely to be asked for.
+func (v *View) start(origin string, likely func(link) bool) iter.Seq[*Run] {
+	return func(yield func(*Run) bool) {
+		if links := v.documentLinks(origin); len(links) > 0 {
+			_, launched, _ := v.pair(origin)
+			for _, l := range links {
+				if launched != "" {
+					l.files = append(slices.Clip(l.files), launched)
+				}
+				if !likely(l) {
+					continue
+				}
+				document := v.document(origin, l)
+				if document != nil && !yield(v.assemble(origin, document, nil, l.files)) {
+					return
+				}
+			}
+		}
+		for _, l := range v.commandLinks(origin) {
+			if !likely(l) {
+				continue
+			}
+			command := v.command(origin, l)
+			if command != nil && !yield(v.assemble(origin, nil, command, l.files)) {
+				return
+			}
+		}
 	}
-	for _, command := range v.commands(origin) {
-		runs = append(runs, v.assemble(origin, nil, command))
-	}
-	return runs
 }
 
-// assemble collects the parts of one run and merges them. What a launch command says stands last, so that of two claims of
+// assemble collects the parts of one run and merges them: those of a document or command, and those of the files that it names. What a launch command says stands last, so that of two claims of
 // equal weight that of the config counts.
-func (v *View) assemble(origin string, parts []*Part, command *command) *Run {
+func (v *View) assemble(origin string, parts []*Part, command *command, files []string) *Run {
 	run := &Run{Name: origin}
 	add := func(more []*Part) {
 		for _, part := range more {
@@ -189,14 +203,11 @@ func (v *View) assemble(origin string, parts []*Part, command *command) *Run {
 		}
 	}
 	seen := map[string]bool{origin: true}
-	queue := v.references(parts)
+	queue := slices.Clone(files)
 	add(parts)
 	if command != nil {
-		queue = append(queue, command.files...)
 		run.Scripts = append(run.Scripts, origin)
 		run.flags, run.Program = command.flags, command.program
-	} else if _, launched, ok := v.pair(origin); ok {
-		queue = append(queue, launched)
 	}
 	for len(queue) > 0 {
 		file := queue[0]
@@ -205,9 +216,11 @@ func (v *View) assemble(origin string, parts []*Part, command *command) *Run {
 			continue
 		}
 		seen[file] = true
-		for _, document := range v.documents(file) {
-			add(document)
-			queue = append(queue, v.references(document)...)
+		for _, l := range v.documentLinks(file) {
+			if len(run.Parts) < maxParts {
+				add(v.document(file, l))
+				queue = append(queue, l.files...)
+			}
 		}
 	}
 	if command != nil {

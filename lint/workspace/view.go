@@ -47,6 +47,7 @@ type View struct {
 	eval     evaluator
 	modules  map[string]*pyscan.Module
 	settings settings
+	kept     kept
 }
 
 // Context is done when nobody waits for the answer any more.

@@ -115,12 +115,12 @@ func (v *View) pair(name string) (trainer, launched string, ok bool) {
 		case strings.HasSuffix(entry, "/"), kind != source.YAML && kind != source.JSON:
 			continue
 		}
-		documents := v.documents(file)
+		documents := v.documentLinks(file)
 		if len(documents) == 0 {
 			continue
 		}
 		into := &trainer
-		switch d := documents[0][0].Dialect; {
+		switch d := documents[0].dialect; {
 		case d == dialect.Accelerate:
 			into = &launched
 		case d == dialect.DeepSpeed, !d.Trains():

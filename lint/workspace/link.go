@@ -1,0 +1,147 @@
+package workspace
+
+import (
+	"slices"
+
+	"github.com/trainvet/trainvet/configs/dialect"
+	"github.com/trainvet/trainvet/lint/source"
+)
+
+// link is what one document of a config, or one launch command, leads to, and where it stands.
+type link struct {
+	files   []string         // settings files of the project that it names
+	paths   []string         // files in which its parts stand
+	program string           // the Python file of the project that it starts, or ""
+	dialect *dialect.Dialect // of the first part of a document
+	at      position
+}
+
+// position tells how one document or command is made again without the others of its file.
+type position struct {
+	index int // of the tree in the file, or of the command in the script
+	inner int // of a script that this command runs, the number of the command
+	left  int // scripts that could be run still when it was come to
+}
+
+// kept are answers that a View holds also over a Reset. What a script of hundreds of commands names is asked for with each of the
+// hundreds of configs that it names, and that of a file of hundreds of documents with each that one of them names.
+type kept struct {
+	documents, commands map[string][]link
+	count               int // of links and files
+}
+
+// maxKept bounds the links that are held; with more, all are let go and worked out again when asked for.
+const maxKept = 1 << 17
+
+// makeRoom counts links that are to be kept.
+func (k *kept) makeRoom(more int) {
+	if k.count += 1 + more; k.count > maxKept || k.documents == nil {
+		k.documents, k.commands, k.count = map[string][]link{}, map[string][]link{}, 1+more
+	}
+}
+
+// commands are the launch commands of a script, with the configs that the script itself writes. A script of the project that it
+// runs counts with its own commands.
+func (v *View) commands(name string) []*command {
+	left := maxScriptRuns
+	return v.commandsOf(name, nil, &left, -1)
+}
+
+// command is the one of a script that a link is of; nil where the script has changed since.
+func (v *View) command(name string, l link) *command {
+	left := l.at.left
+	if commands := v.commandsOf(name, nil, &left, l.at.index); l.at.inner < len(commands) {
+		return commands[l.at.inner]
+	}
+	return nil
+}
+
+// document are the parts of the document that a link is of; none where the file has changed since.
+func (v *View) document(name string, l link) []*Part {
+	if documents := v.documentsOf(name, l.at.index); len(documents) == 1 {
+		return documents[0].parts
+	}
+	return nil
+}
+
+// documents are the parts of each document of a config file that is of a known dialect.
+func (v *View) documents(name string) (all [][]*Part) {
+	for _, document := range v.documentsOf(name, -1) {
+		all = append(all, document.parts)
+	}
+	return all
+}
+
+// documentLinks are the links of the documents of a config, in their order.
+func (v *View) documentLinks(name string) []link {
+	links, known := v.kept.documents[name]
+	if known {
+		return links
+	}
+	for _, document := range v.documentsOf(name, -1) {
+		links = append(links, link{files: v.references(document.parts), paths: pathsOf(document.parts), dialect: document.parts[0].Dialect, at: position{index: document.index}})
+	}
+	if kind := source.KindOf(name, nil); kind != source.Python && kind != source.Notebook { // whose parts belong to a module, which a Reset lets go
+		v.kept.makeRoom(len(links))
+		v.kept.documents[name] = links
+	}
+	return links
+}
+
+// commandLinks are the links of the launch commands of a script, in their order.
+func (v *View) commandLinks(name string) []link {
+	links, known := v.kept.commands[name]
+	if known {
+		return links
+	}
+	for _, command := range v.commands(name) {
+		l := link{files: command.files, paths: pathsOf(command.parts), program: command.program, at: command.at}
+		if n := len(links); n > 0 && links[n-1].at.index == l.at.index {
+			l.at.inner = links[n-1].at.inner + 1
+		}
+		links = append(links, l)
+	}
+	v.kept.makeRoom(len(links))
+	v.kept.commands[name] = links
+	return links
+}
+
+func pathsOf(parts []*Part) (paths []string) {
+	for _, part := range parts {
+		if !slices.Contains(paths, part.Path) {
+			paths = append(paths, part.Path)
+		}
+	}
+	return paths
+}
+
+// names reports whether a file names a settings file.
+func (v *View) names(name, settings string) bool {
+	has := func(l link) bool { return slices.Contains(l.files, settings) }
+	return slices.ContainsFunc(v.documentLinks(name), has) || slices.ContainsFunc(v.commandLinks(name), has)
+}
+
+// reaches reports whether a run that begins with a link may have parts of the named file: a run is dear to assemble.
+func (v *View) reaches(from link, name string) bool {
+	if slices.Contains(from.paths, name) || slices.Contains(from.files, name) {
+		return true
+	}
+	var seen map[string]bool
+	for queue := from.files; len(queue) > 0; queue = queue[1:] {
+		links := v.documentLinks(queue[0])
+		if len(links) == 0 || seen[queue[0]] {
+			continue
+		}
+		if seen == nil {
+			seen, queue = map[string]bool{}, slices.Clip(queue)
+		}
+		seen[queue[0]] = true
+		for _, l := range links {
+			if slices.Contains(l.paths, name) || slices.Contains(l.files, name) {
+				return true
+			}
+			queue = append(queue, l.files...)
+		}
+	}
+	return false
+}
