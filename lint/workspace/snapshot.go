@@ -227,8 +227,9 @@ type store struct {
 	words     *wordSets
 }
 
-// TreeBudget bounds the bytes of source text whose trees are held at a time; a tree takes some eight times its text.
-const TreeBudget = 8 << 20
+// TreeBudget bounds the bytes of source text whose trees are held at a time; a tree takes some eight times its text. More makes the
+// collector work more than it saves in parsing: between its rounds, trees that were let go are there as well.
+const TreeBudget = 4 << 20
 
 func newStore() *store {
 	return &store{files: map[string]*fileEntry{}, kinds: map[string]EntryKind{}, lists: map[string][]string{},
