@@ -2,6 +2,7 @@ package fsdp
 
 import (
 	_ "embed"
+	"slices"
 
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/workspace"
@@ -48,7 +49,7 @@ func checkClip(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, call
 		model, plain = attr.Value, false
 	}
 	w, is := pass.Outermost(pass.Eval(scope, nil, model))
-	if is == pyscan.No || w.Kind != workspace.FSDP1 || is == pyscan.Maybe && mentionsFSDP(scope, call) || ruledOut(scope, call, model) {
+	if is == pyscan.No || w.Kind != workspace.FSDP1 || is == pyscan.Maybe && (mentionsFSDP(scope, call) || clipsItself(scope, model)) || ruledOut(scope, call, model) {
 		return
 	}
 	switch strategy(pass, w) {
@@ -67,6 +68,12 @@ func checkClip(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, call
 		return
 	}
 	d.Help("call %s.clip_grad_norm_(max_norm)", module.File.Slice(model.Span()))
+}
+
+// clipsItself reports whether a function lets the model clip as well: its author knows FSDP's way, and leaves the other to what is no FSDP.
+func clipsItself(scope *pyscan.Scope, model syntax.Expr) bool {
+	path := pyscan.Path(model)
+	return path != "" && slices.ContainsFunc(scope.Calls, func(call *syntax.Call) bool { return pyscan.Path(call.Func) == path+".clip_grad_norm_" })
 }
 
 // rewritten is the call as a method of the model; ok is false where it has arguments that the method does not take.
