@@ -18,6 +18,7 @@ type Pin struct {
 	Package string // in lower case with dashes
 	Range   pep440.Range
 	From    []source.Place // of the requirements that decide
+	Told    bool           // a README tells to install it: the release to use, which need not be the one to build with
 	Preset  bool           // the image of a container holds it; installing another package may replace it
 	Direct  bool           // an archive, a folder or a revision of the source is asked for: one release, and nobody says which
 }
@@ -217,7 +218,7 @@ func (v *View) pinIn(folder, name string) Pin {
 			look(path.Join(folder, entry), role == mainPins)
 		} else if strings.EqualFold(entry, "readme.md") && told.Package == "" && v.brief(path.Join(folder, entry)) {
 			if one, found, certain := v.pinOf(path.Join(folder, entry), name); found && certain && one.Known() {
-				told = one
+				told, told.Told = one, true
 			}
 		}
 	}

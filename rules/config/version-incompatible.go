@@ -73,7 +73,7 @@ func (v *versions) pin(name string) (workspace.Pin, bool) {
 		return own, known && certain && own.Known() && len(own.From) > 0
 	}
 	pin := v.pass.Pin(v.file, name)
-	if !pin.Known() || len(pin.From) == 0 {
+	if !pin.Known() || len(pin.From) == 0 || pin.Told {
 		return pin, false
 	}
 	folder := path.Dir(v.file) // what stands above is for another environment
