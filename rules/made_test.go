@@ -19,37 +19,39 @@ import (
 func TestMadePrograms(t *testing.T) {
 	programs := 25
 	if os.Getenv("TRAINVET_ALL") != "" {
-		programs = 150
+		programs = 700
 	}
 	findings := 0
 	for seed := range programs {
-		folder := t.TempDir()
-		m := maker{rand.New(rand.NewPCG(uint64(seed), 1))}
-		for i := range 3 {
-			if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("m%d.py", i)), []byte(m.module()), 0o600); err != nil {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { // each in a folder without neighbours
+			folder := t.TempDir()
+			m := maker{rand.New(rand.NewPCG(uint64(seed), 1))}
+			for i := range 3 {
+				if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("m%d.py", i)), []byte(m.module()), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			dir := filepath.ToSlash(folder)
+			snapshot := workspace.NewSnapshot(workspace.Disk{})
+			settings := &check.Resolver{Snapshot: snapshot, Dir: dir, Rules: All(), Flags: check.Flags{Isolated: true, Select: []string{"all"}}}
+			targets, _ := check.Discover([]string{dir}, settings)
+			if len(targets) != 3 {
+				t.Fatalf("%d targets", len(targets))
+			}
+			report, err := check.Run(context.Background(), snapshot, targets, check.Options{Rules: All(), Settings: settings})
+			if err != nil {
 				t.Fatal(err)
 			}
-		}
-		dir := filepath.ToSlash(folder)
-		snapshot := workspace.NewSnapshot(workspace.Disk{})
-		settings := &check.Resolver{Snapshot: snapshot, Dir: dir, Rules: All(), Flags: check.Flags{Isolated: true, Select: []string{"all"}}}
-		targets, _ := check.Discover([]string{dir}, settings)
-		if len(targets) != 3 {
-			t.Fatalf("%d targets", len(targets))
-		}
-		report, err := check.Run(context.Background(), snapshot, targets, check.Options{Rules: All(), Settings: settings})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, fault := range report.Faults {
-			t.Errorf("program %d: %s: %s", seed, fault.Path, fault.Reason)
-		}
-		findings += len(report.Findings)
-		for _, finding := range report.Findings {
-			if finding.Rule.Name == "syntax-error" {
-				t.Errorf("program %d is none: %s:%v: %s", seed, finding.At.Path, finding.At.Span, finding.Message)
+			for _, fault := range report.Faults {
+				t.Errorf("program %d: %s: %s", seed, fault.Path, fault.Reason)
 			}
-		}
+			findings += len(report.Findings)
+			for _, finding := range report.Findings {
+				if finding.Rule.Name == "syntax-error" {
+					t.Errorf("program %d is none: %s:%v: %s", seed, finding.At.Path, finding.At.Span, finding.Message)
+				}
+			}
+		})
 	}
 	if findings == 0 {
 		t.Error("nothing was found in any of them")
