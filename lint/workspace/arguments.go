@@ -200,7 +200,7 @@ func (v *View) InPlace(scope *pyscan.Scope, frame *pyscan.Frame, model syntax.Ex
 }
 
 func (v *View) shards(scope *pyscan.Scope, frame *pyscan.Frame, path string, depth int) (found Wrapper, ok bool) {
-	if path == "" || depth == 0 {
+	if path == "" || depth <= 0 {
 		return found, false
 	}
 	for _, stmt := range scope.Body() {

@@ -11,7 +11,7 @@ import (
 func (v *View) Describe(value pyscan.Value) string { return v.describe(value, 4) }
 
 func (v *View) describe(value pyscan.Value, depth int) string {
-	if depth == 0 {
+	if depth <= 0 {
 		return "..."
 	}
 	list := func(values []pyscan.Value) string {

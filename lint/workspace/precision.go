@@ -19,7 +19,7 @@ func (v *View) ParameterType(scope *pyscan.Scope, frame *pyscan.Frame, model syn
 }
 
 func (v *View) parameterType(scope *pyscan.Scope, frame *pyscan.Frame, model syntax.Expr, left int) (string, source.Place) {
-	if left == 0 || model == nil {
+	if left <= 0 || model == nil {
 		return "", source.Place{}
 	}
 	switch e := model.(type) {

@@ -332,7 +332,7 @@ func (v *View) deepspeedConfig(value pyscan.Value, from []string) EngineConfig {
 }
 
 func (v *View) deepspeedParts(value pyscan.Value, from []string, depth int) (parts []*Part, certain bool) {
-	if depth == 0 {
+	if depth <= 0 {
 		return nil, false
 	}
 	switch value := v.Expand(value).(type) {
@@ -375,7 +375,7 @@ func (v *View) deepspeedParts(value pyscan.Value, from []string, depth int) (par
 // loaded is the path whose content a call loads: json.load(open(path)), json.load(f) under `with open(path) as f`,
 // yaml.safe_load of either. Nil when it is no such call.
 func (v *View) loaded(result *pyscan.Result, depth int) pyscan.Value {
-	if result.Call == nil || len(result.Call.Args) == 0 || depth == 0 {
+	if result.Call == nil || len(result.Call.Args) == 0 || depth <= 0 {
 		return nil
 	}
 	first := v.Settled(v.Eval(v.scopeOfCall(result), result.Frame, result.Call.Args[0]))

@@ -39,7 +39,7 @@ func (v *View) Steps(value pyscan.Value, isN func(pyscan.Value) bool) Steps {
 }
 
 func (v *View) steps(value pyscan.Value, isN func(pyscan.Value) bool, depth int) Steps {
-	if depth == 0 || value == nil {
+	if depth <= 0 || value == nil {
 		return Steps{}
 	}
 	if param, ok := value.(*pyscan.ParamValue); ok {

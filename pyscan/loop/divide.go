@@ -35,7 +35,7 @@ func (d *dividing) add(node syntax.Node, of, by syntax.Expr, scope *pyscan.Scope
 }
 
 func (d *dividing) expr(scope *pyscan.Scope, frame *pyscan.Frame, e syntax.Expr, always bool, depth int) {
-	if depth == 0 || e == nil {
+	if depth <= 0 || e == nil {
 		return
 	}
 	again := func(e syntax.Expr) { d.expr(scope, frame, e, always, depth-1) }
@@ -126,7 +126,7 @@ func (d *dividing) product(scope *pyscan.Scope, frame *pyscan.Frame, e *syntax.B
 }
 
 func (d *dividing) def(scope *pyscan.Scope, frame *pyscan.Frame, def *pyscan.Def, always bool, depth int) {
-	if d.seen[def] || depth == 0 {
+	if d.seen[def] || depth <= 0 {
 		return
 	}
 	d.seen[def] = true

@@ -84,7 +84,7 @@ type flow struct {
 }
 
 func (f *flow) expr(e syntax.Expr, loss bool, depth int) {
-	if depth == 0 || e == nil {
+	if depth <= 0 || e == nil {
 		return
 	}
 	scope := f.loop.Scope

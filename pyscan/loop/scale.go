@@ -49,7 +49,7 @@ type scaling struct {
 }
 
 func (s *scaling) expr(scope *pyscan.Scope, frame *pyscan.Frame, e syntax.Expr, depth int) pyscan.Truth {
-	if depth == 0 || e == nil {
+	if depth <= 0 || e == nil {
 		return pyscan.Maybe
 	}
 	again := func(e syntax.Expr) pyscan.Truth { return s.expr(scope, frame, e, depth-1) }

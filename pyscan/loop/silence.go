@@ -139,7 +139,7 @@ const maxGiven = 6
 
 // given reports whether what an expression means may depend on what the function it stands in is handed, its object included.
 func (s *silence) given(scope *pyscan.Scope, e syntax.Expr, depth int) bool {
-	if depth == 0 {
+	if depth <= 0 {
 		return true
 	}
 	found := false
@@ -177,7 +177,7 @@ func (s *silence) depends(scope *pyscan.Scope, def *pyscan.Def, depth int) bool 
 	case pyscan.ParamDef:
 		return true
 	case pyscan.PhiDef:
-		if depth == 0 {
+		if depth <= 0 {
 			return true
 		}
 		for _, one := range def.Alternatives {

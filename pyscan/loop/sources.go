@@ -49,7 +49,7 @@ type sources struct {
 }
 
 func (s *sources) expr(scope *pyscan.Scope, frame *pyscan.Frame, e syntax.Expr, depth int) {
-	if e == nil || depth == 0 || len(s.list) >= maxSources || s.seen[sourceKey{e, frame}] {
+	if e == nil || depth <= 0 || len(s.list) >= maxSources || s.seen[sourceKey{e, frame}] {
 		return
 	}
 	s.seen[sourceKey{e, frame}] = true
@@ -121,7 +121,7 @@ func (s *sources) call(scope *pyscan.Scope, frame *pyscan.Frame, call *syntax.Ca
 }
 
 func (s *sources) def(scope *pyscan.Scope, frame *pyscan.Frame, def *pyscan.Def, depth int) {
-	if def == nil || depth == 0 || s.seen[sourceKey{def, frame}] {
+	if def == nil || depth <= 0 || s.seen[sourceKey{def, frame}] {
 		return
 	}
 	s.seen[sourceKey{def, frame}] = true

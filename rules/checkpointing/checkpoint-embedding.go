@@ -161,7 +161,7 @@ func firstLookup(pass *lint.Pass, f *pyscan.Func, depth int) (embedded, bool) {
 			if is, frozen := pass.Embedding(one); is == pyscan.Yes {
 				return embedded{"the embedding " + quoted(call.Leaf), one.Site().Place(), false, call.Params[0] - shift, frozen}, true
 			}
-			if inner := pass.Called(one); depth == 0 || inner != nil && inner.Scope == f.Scope {
+			if inner := pass.Called(one); depth <= 0 || inner != nil && inner.Scope == f.Scope {
 				continue
 			}
 			if found, ok := lookupOf(pass, one, call.Leaf, depth-1); ok {

@@ -72,7 +72,7 @@ func (s *second) found(what string, at source.Place) {
 }
 
 func (s *second) value(value pyscan.Value, depth int) {
-	if depth == 0 || s.what != "" {
+	if depth <= 0 || s.what != "" {
 		return
 	}
 	if inst, ok := value.(*pyscan.Instance); ok {

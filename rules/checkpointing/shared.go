@@ -79,7 +79,7 @@ func holdsParameters(pass *lint.Pass, value pyscan.Value, depth int) pyscan.Trut
 	case *pyscan.Partial:
 		return holdsParameters(pass, value.Of, depth)
 	case *pyscan.Func:
-		if depth == 0 {
+		if depth <= 0 {
 			return pyscan.Maybe
 		}
 		if inst, ok := value.Self.(*pyscan.Instance); ok && value.Scope.Name == "forward" {

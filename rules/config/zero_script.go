@@ -140,7 +140,7 @@ func (e *engineCall) hasExperts(model pyscan.Value, depth int) bool {
 
 func (e *engineCall) makesExperts(class *pyscan.Class, depth int) bool {
 	init := e.pass.Method(class, "__init__")
-	if init == nil || depth == 0 {
+	if init == nil || depth <= 0 {
 		return false
 	}
 	found := false

@@ -148,7 +148,7 @@ var harmless = map[string]bool{"parameters": true, "named_parameters": true, "st
 
 // inside says whether an expression is the model inside a DDP wrapper, and of which.
 func inside(pass *lint.Pass, scope *pyscan.Scope, frame *pyscan.Frame, e syntax.Expr, use syntax.Node, depth int) (w workspace.Wrapper, model syntax.Expr, certain pyscan.Truth) {
-	if depth == 0 {
+	if depth <= 0 {
 		return w, nil, pyscan.No
 	}
 	switch e := e.(type) {

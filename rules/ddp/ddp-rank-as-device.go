@@ -87,7 +87,7 @@ func spawned(pass *lint.Pass, scope *pyscan.Scope, depth int) bool {
 	for scope.Kind != pyscan.FuncScope && scope.Parent != nil {
 		scope = scope.Parent
 	}
-	if scope.Kind != pyscan.FuncScope || depth == 0 {
+	if scope.Kind != pyscan.FuncScope || depth <= 0 {
 		return false
 	}
 	for _, site := range pass.CallsNear(scope.Module, spawners) {
@@ -108,7 +108,7 @@ func spawned(pass *lint.Pass, scope *pyscan.Scope, depth int) bool {
 
 // globalRank says what makes an expression the global rank; "" when it may be something else.
 func globalRank(pass *lint.Pass, scope *pyscan.Scope, e syntax.Expr, depth int) string {
-	if depth == 0 {
+	if depth <= 0 {
 		return ""
 	}
 	switch e := e.(type) {
@@ -137,7 +137,7 @@ func globalRank(pass *lint.Pass, scope *pyscan.Scope, e syntax.Expr, depth int) 
 }
 
 func rankValue(pass *lint.Pass, value pyscan.Value, depth int) string {
-	if depth == 0 {
+	if depth <= 0 {
 		return ""
 	}
 	how := ""

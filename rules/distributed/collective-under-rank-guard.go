@@ -476,7 +476,7 @@ func waits(pass *lint.Pass, scope *pyscan.Scope, block []syntax.Stmt, depth int)
 }
 
 func waitsIn(pass *lint.Pass, scope *pyscan.Scope, call *syntax.Call, depth int) bool {
-	if depth == 0 {
+	if depth <= 0 {
 		return false
 	}
 	f := pass.Called(pass.Expand(pass.Eval(scope, nil, call.Func)))

@@ -26,7 +26,7 @@ func gradients(pass *lint.Pass, scope *pyscan.Scope, node syntax.Node, depth int
 		return pyscan.Yes // it could not compute gradients otherwise
 	}
 	sites := pass.Callers(function)
-	if len(sites) == 0 || depth == 0 {
+	if len(sites) == 0 || depth <= 0 {
 		return pyscan.Maybe
 	}
 	answer := pyscan.Yes

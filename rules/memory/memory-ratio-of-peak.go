@@ -41,7 +41,7 @@ func isPeak(name string) bool { return name == "max_memory_allocated" || name ==
 
 // statistic is the last part of the name of the memory statistic that an expression is, scaled by constants or not.
 func statistic(pass *lint.Pass, scope *pyscan.Scope, e syntax.Expr, depth int) string {
-	if depth == 0 {
+	if depth <= 0 {
 		return ""
 	}
 	switch e := e.(type) {

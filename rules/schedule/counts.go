@@ -78,7 +78,7 @@ func countsOf(pass *lint.Pass, value pyscan.Value) []count {
 }
 
 func countsIn(pass *lint.Pass, name string, call *syntax.Call, m *pyscan.Module, frame *pyscan.Frame, depth int) []count {
-	if call == nil || m == nil || depth == 0 {
+	if call == nil || m == nil || depth <= 0 {
 		return nil
 	}
 	scope := pyscan.ScopeAt(m, call)

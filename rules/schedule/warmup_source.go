@@ -372,7 +372,7 @@ func dividedArgument(pass *lint.Pass, scope *pyscan.Scope, call *syntax.Call) {
 
 // division finds x // n in an expression that may round it, or in the definition of a name; n is the accumulation.
 func division(pass *lint.Pass, scope *pyscan.Scope, e, accumulation syntax.Expr, depth int) (left syntax.Expr, by string, where *pyscan.Scope) {
-	if depth == 0 {
+	if depth <= 0 {
 		return nil, "", nil
 	}
 	switch e := e.(type) {
@@ -457,7 +457,7 @@ func mixedUnits(pass *lint.Pass, m *pyscan.Module) {
 // dividing is the accumulation that a value divides another one by, somewhere in it; nil when it does not.
 func dividing(pass *lint.Pass, value, part pyscan.Value, depth int) pyscan.Value {
 	op, ok := value.(*pyscan.Op)
-	if !ok || depth == 0 {
+	if !ok || depth <= 0 {
 		return nil
 	}
 	if (op.Name == "//" || op.Name == "/") && len(op.Operands) == 2 && holds(pass, op.Operands[0], part, depth) {
@@ -486,7 +486,7 @@ func holds(pass *lint.Pass, value, part pyscan.Value, depth int) bool {
 		return true
 	}
 	op, ok := value.(*pyscan.Op)
-	if !ok || depth == 0 || op.Name == "*" || op.Name == "/" || op.Name == "//" {
+	if !ok || depth <= 0 || op.Name == "*" || op.Name == "/" || op.Name == "//" {
 		return false
 	}
 	for _, operand := range op.Operands {
