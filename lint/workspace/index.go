@@ -182,6 +182,17 @@ type distances map[string]far
 // stand for a function and not for what a call of one gave, so that handing it to somebody who calls it counts as calling it.
 type far struct{ any, itself uint8 }
 
+// shorten takes a distance where it is smaller than what is known, and says in which of the senses it is.
+func (f *far) shorten(itself bool, distance uint8) (any, its bool) {
+	if any = f.any == 0 || f.any > distance; any {
+		f.any = distance
+	}
+	if its = itself && (f.itself == 0 || f.itself > distance); its {
+		f.itself = distance
+	}
+	return any, its
+}
+
 func (d distances) of(name string) int {
 	if far := d[name].any; far > 0 {
 		return int(far) - 1
@@ -206,16 +217,14 @@ type reached struct {
 // note records a distance where it is smaller than what is known, and adds what became nearer to a list.
 func (d distances) note(nearer []reached, name string, itself bool, distance uint8) []reached {
 	known := d[name]
-	before := known
-	if known.any == 0 || known.any > distance {
-		known.any = distance
+	any, its := known.shorten(itself, distance)
+	if any {
 		nearer = append(nearer, reached{name, false})
 	}
-	if itself && (known.itself == 0 || known.itself > distance) {
-		known.itself = distance
+	if its {
 		nearer = append(nearer, reached{name, true})
 	}
-	if known != before {
+	if any || its {
 		d[name] = known
 	}
 	return nearer
@@ -294,17 +303,7 @@ type numbered struct {
 
 // note is distances.note for a name of an index.
 func (m *measuring) note(index, name int32, itself bool, distance uint8) {
-	known := &m.far[index][name]
-	any, its := known.any == 0 || known.any > distance, itself && (known.itself == 0 || known.itself > distance)
-	if any {
-		known.any = distance
-		m.nearer = append(m.nearer, numbered{index, name, false})
-	}
-	if its {
-		known.itself = distance
-		m.nearer = append(m.nearer, numbered{index, name, true})
-	}
-	if (any || its) && len(m.all) > 1 {
+	if m.here(index, name, itself, distance) && len(m.all) > 1 {
 		m.elsewhere(index, m.all[index].names.text[name], itself, distance)
 	}
 }
@@ -315,20 +314,22 @@ func (m *measuring) elsewhere(but int32, name string, itself bool, distance uint
 		if int32(i) == but {
 			continue
 		}
-		n, has := index.names.find(name)
-		if !has {
-			continue
-		}
-		known := &m.far[i][n]
-		if known.any == 0 || known.any > distance {
-			known.any = distance
-			m.nearer = append(m.nearer, numbered{int32(i), n, false})
-		}
-		if itself && (known.itself == 0 || known.itself > distance) {
-			known.itself = distance
-			m.nearer = append(m.nearer, numbered{int32(i), n, true})
+		if n, has := index.names.find(name); has {
+			m.here(int32(i), n, itself, distance)
 		}
 	}
+}
+
+// here notes a name in one index, and reports whether it became nearer.
+func (m *measuring) here(index, name int32, itself bool, distance uint8) bool {
+	any, its := m.far[index][name].shorten(itself, distance)
+	if any {
+		m.nearer = append(m.nearer, numbered{index, name, false})
+	}
+	if its {
+		m.nearer = append(m.nearer, numbered{index, name, true})
+	}
+	return any || its
 }
 
 // spread is distances.spread in the index of a name.
