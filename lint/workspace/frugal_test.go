@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -117,5 +118,33 @@ func TestRelease(t *testing.T) {
 	}
 	if s.store.texts.bytes != len(c.files["p2/m.json"]) {
 		t.Errorf("%d bytes are counted", s.store.texts.bytes)
+	}
+}
+
+// TestKeepInManyStates keeps files from two states of an editor at once: their stores share what was read. The race detector sees a
+// write to it.
+func TestKeepInManyStates(t *testing.T) {
+	c := manyFiles(4, 10)
+	first := NewSnapshot(c)
+	for name := range c.files {
+		if _, err := first.File(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	second := first.Forget("p0/m.json")
+	var both sync.WaitGroup
+	for _, s := range []*Snapshot{first, second} {
+		both.Go(func() {
+			for name := range c.files {
+				s.Keep(name)
+				if _, err := s.File(name); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	both.Wait()
+	if c.reads["p1/m.json"] != 1 {
+		t.Errorf("p1/m.json is read %d times", c.reads["p1/m.json"])
 	}
 }
