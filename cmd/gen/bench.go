@@ -426,6 +426,9 @@ func runStage(name string) {
 	settings := &check.Resolver{Snapshot: snapshot, Dir: filepath.ToSlash(dir), Rules: all, Flags: check.Flags{Isolated: true}}
 	found := check.WalkAll([]string{"."}, settings)
 	targets := found.Targets
+	if len(targets) > 4000 {
+		debug.SetMemoryLimit(512 << 20)
+	}
 	names := make([]string, len(targets))
 	for i, target := range targets {
 		names[i] = target.Path

@@ -48,6 +48,7 @@ func (a *app) inputs(f *checkFlags, paths []string) *inputs {
 		in.targets, in.problems = append(in.targets, more...), append(in.problems, problems...)
 	}
 	in.snapshot = check.GuessKinds(in.snapshot, in.targets)
+	room(len(in.targets))
 	return in
 }
 

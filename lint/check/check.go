@@ -107,6 +107,7 @@ func Run(ctx context.Context, snapshot *workspace.Snapshot, targets []Target, op
 	}
 	close(next)
 	workers.Wait()
+	c.ahead.Wait()
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -160,6 +161,9 @@ type checker struct {
 	snapshot *workspace.Snapshot
 	options  Options
 	words    ruleWords
+
+	prepare sync.Once
+	ahead   sync.WaitGroup // what is worked out before it is asked for
 }
 
 func newChecker(snapshot *workspace.Snapshot, options Options) *checker {

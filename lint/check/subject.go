@@ -60,6 +60,7 @@ func (c *checker) look(view *workspace.View, file *source.File, target Target, s
 	if len(run) == 0 && !file.Has(Word) {
 		return
 	}
+	c.lookAhead(view.Context(), file.Path)
 	subject := subject{view: view, file: file}
 	subject.parse()
 	if r.unreadable = subject.bound(); r.unreadable != "" {
@@ -101,6 +102,19 @@ func (c *checker) look(view *workspace.View, file *source.File, target Target, s
 			r.faults = append(r.faults, *fault)
 		}
 	}
+}
+
+// lookAhead begins, beside the check of the first file, with what nearly every check of a file asks for in the end: which files name it.
+// One file alone is checked by one goroutine, and would wait for that.
+func (c *checker) lookAhead(ctx context.Context, name string) {
+	if c.options.Cache != nil {
+		return
+	}
+	c.prepare.Do(func() {
+		c.ahead.Go(func() {
+			guard(name, "", func() { c.snapshot.View(ctx).Forgetful().NamedIn(name) }) // a fault shows again where it is asked for
+		})
+	})
 }
 
 // keep holds on to the files that findings point into.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"path"
+	"runtime"
 	"slices"
 	"sort"
 	"strconv"
@@ -138,15 +139,35 @@ func (s *Snapshot) naming(key, base string) []string {
 }
 
 func indexNames(s *Snapshot, in area) map[string][]string {
-	index := map[string][]string{}
-	count := 0
-	take := func(file string, text []byte) {
-		for _, base := range settingsNames(text) {
-			if !slices.Contains(index[base], file) {
-				index[base] = append(index[base], file)
+	files := s.mayNames(in)
+	bases := make([][]string, len(files))
+	var readers sync.WaitGroup
+	size := max(fewFiles, (len(files)+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0))
+	for first := 0; first < len(files); first += size {
+		readers.Go(func() {
+			for i := first; i < min(first+size, len(files)); i++ {
+				if file, err := s.store.file(s.fs, files[i]); err == nil && len(file.Text) <= maxSettingsFile { // it is checked itself sooner or later
+					bases[i] = settingsNames(file.Text)
+				}
 			}
+		})
+	}
+	readers.Wait()
+	index := map[string][]string{}
+	for i, file := range files {
+		for _, base := range bases[i] {
+			index[base] = append(index[base], file)
 		}
 	}
+	for _, files := range index {
+		sort.Strings(files)
+	}
+	return index
+}
+
+// mayNames are the files of an area that may name settings, as the FS holds them.
+func (s *Snapshot) mayNames(in area) []string {
+	var files []string
 	var walk func(folder string, depth int)
 	walk = func(folder string, depth int) {
 		entries, err := s.fs.ReadDir(folder)
@@ -156,25 +177,21 @@ func indexNames(s *Snapshot, in area) map[string][]string {
 		for _, entry := range entries {
 			full := path.Join(folder, entry.Name())
 			switch {
-			case strings.HasPrefix(entry.Name(), ".") || count > maxProject || entry.Name() == "node_modules":
+			case strings.HasPrefix(entry.Name(), ".") || len(files) > maxProject || entry.Name() == "node_modules":
 			case entry.IsDir():
 				walk(full, depth+1)
 			case entry.Type().IsRegular() && mayName(full):
-				count++
-				if info, err := entry.Info(); err == nil && info != nil && info.Size() > maxSettingsFile {
-					continue
+				if !strings.HasSuffix(full, ".py") { // those are read for the index of names anyway
+					if info, err := entry.Info(); err == nil && info != nil && info.Size() > maxSettingsFile {
+						continue
+					}
 				}
-				if file, err := s.store.file(s.fs, full); err == nil { // it is checked itself sooner or later
-					take(full, file.Text)
-				}
+				files = append(files, full)
 			}
 		}
 	}
 	walk(in.folder, 0)
-	for _, files := range index {
-		sort.Strings(files)
-	}
-	return index
+	return files
 }
 
 // mayName reports whether a file is of a kind that names settings.
@@ -200,6 +217,9 @@ func settingsNames(text []byte) []string {
 		}
 		dot += i
 		i = dot + 1
+		if i < len(s) && s[i] != 'j' && s[i] != 'y' && s[i] != 't' && s[i] != 'p' { // most dots are others
+			continue
+		}
 		end := dot + 1
 		for end < len(s) && isNameByte(s[end]) && s[end] != '.' {
 			end++
