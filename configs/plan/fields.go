@@ -22,11 +22,11 @@ func Names() []string {
 }
 
 // Values lists every value of the plan, unknown ones included, by dotted name (batch.micro, parallel.tensor,
-// schedule.warmup ...) in a fixed order.
+// schedule.warmup ...) in a fixed order. The facts are those of the plan itself, not copies.
 func Values(p *Plan) iter.Seq2[string, Fact] {
 	return func(yield func(string, Fact) bool) {
 		for _, f := range fields {
-			if !yield(f.name, f.at(p).fact()) {
+			if !yield(f.name, f.at(p)) {
 				return
 			}
 		}

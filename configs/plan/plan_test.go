@@ -159,7 +159,7 @@ func TestMerge(t *testing.T) {
 			}
 			merged, conflicts := Merge(parts...)
 			got := merged.Batch.Micro
-			if got.v != test.want || got.how != test.how || !slices.Equal(got.from, test.from) {
+			if got.v != test.want || got.how != test.how || !slices.Equal(got.From(), test.from) {
 				t.Errorf("got %+v", got)
 			}
 			n := 0
@@ -177,9 +177,9 @@ func TestMerge(t *testing.T) {
 func TestMergeKeepsParts(t *testing.T) {
 	shared := make([]source.Place, 1, 4)
 	shared[0] = at("a", 1)
-	one, two := &Plan{Sharding: Value[Sharding]{ZeRO2, IsWritten, shared, ""}}, &Plan{Sharding: Written(ZeRO2, at("b", 2))}
+	one, two := &Plan{Sharding: Written(ZeRO2, shared...)}, &Plan{Sharding: Written(ZeRO2, at("b", 2))}
 	Merge(one, two)
-	if shared[:2][1] != (source.Place{}) || len(one.Sharding.from) != 1 {
+	if shared[:2][1] != (source.Place{}) || len(one.Sharding.From()) != 1 {
 		t.Error("Merge wrote into a part")
 	}
 }

@@ -28,25 +28,37 @@ func (h How) String() string { return howNames[h] }
 
 // Value is one fact about a run, or the absence of one. The zero Value is unknown.
 type Value[T comparable] struct {
-	v    T
-	how  How
+	v   T
+	how How
+	why *reasons // nil: neither places nor a note; a plan has many values, and few of them are known
+}
+
+// reasons are where a value came from and what to say about it. They are never changed, for values are copied.
+type reasons struct {
 	from []source.Place
 	note string
 }
 
+func because(from []source.Place, note string) *reasons {
+	if len(from) == 0 && note == "" {
+		return nil
+	}
+	return &reasons{from, note}
+}
+
 // Written is a value that stands in a file at places.
 func Written[T comparable](v T, places ...source.Place) Value[T] {
-	return Value[T]{v: v, how: IsWritten, from: places}
+	return Value[T]{v: v, how: IsWritten, why: because(places, "")}
 }
 
 // Default is what holds when nothing is written; note says whose default it is, and of which version.
 func Default[T comparable](v T, note string) Value[T] {
-	return Value[T]{v: v, how: IsDefault, note: note}
+	return Value[T]{v: v, how: IsDefault, why: because(nil, note)}
 }
 
 // Derived is a value that follows from others, which stand at from.
 func Derived[T comparable](v T, from ...source.Place) Value[T] {
-	return Value[T]{v: v, how: IsDerived, from: from}
+	return Value[T]{v: v, how: IsDerived, why: because(from, "")}
 }
 
 // Flag is a value that the user gave to trainvet itself.
@@ -54,7 +66,7 @@ func Flag[T comparable](v T) Value[T] { return Value[T]{v: v, how: IsFlag} }
 
 // WithNote is the same value with a remark for people, such as the rule by which it was derived.
 func (x Value[T]) WithNote(note string) Value[T] {
-	x.note = note
+	x.why = because(x.From(), note)
 	return x
 }
 
@@ -79,10 +91,20 @@ func (x Value[T]) Known() bool { return x.how != IsUnknown }
 func (x Value[T]) How() How { return x.how }
 
 // From are the places that the value came from. Not to be changed.
-func (x Value[T]) From() []source.Place { return x.from }
+func (x Value[T]) From() []source.Place {
+	if x.why == nil {
+		return nil
+	}
+	return x.why.from
+}
 
 // Note is a remark for people: whose default, which rule of derivation, which assumption.
-func (x Value[T]) Note() string { return x.note }
+func (x Value[T]) Note() string {
+	if x.why == nil {
+		return ""
+	}
+	return x.why.note
+}
 
 // Any is the value without its type; nil and false where it is unknown.
 func (x Value[T]) Any() (any, bool) {
@@ -121,11 +143,13 @@ func (x *Value[T]) differs(other slot) bool {
 
 // addFrom adds the places of other, which says the same.
 func (x *Value[T]) addFrom(other slot) {
+	from := x.From()
 	for _, place := range other.From() {
-		if !slices.Contains(x.from, place) {
-			x.from = append(slices.Clip(x.from), place)
+		if !slices.Contains(from, place) {
+			from = append(slices.Clip(from), place)
 		}
 	}
+	x.why = because(from, x.Note())
 }
 
 func (x *Value[T]) parse(raw any, how How, note string, places []source.Place) error {
@@ -133,6 +157,6 @@ func (x *Value[T]) parse(raw any, how How, note string, places []source.Place) e
 	if err := parse(&v, raw); err != nil {
 		return err
 	}
-	*x = Value[T]{v: v, how: how, from: places, note: note}
+	*x = Value[T]{v: v, how: how, why: because(places, note)}
 	return nil
 }
