@@ -75,8 +75,9 @@ func Of(tree *configs.Tree) *Dialect {
 	if tree == nil || tree.Root == nil || tree.Root.Kind != configs.Mapping {
 		return nil
 	}
+	keys := keysOf(tree.Root)
 	for _, d := range all {
-		if d.recognise != nil && d.recognise(d.doc(tree)) {
+		if d.recognise != nil && d.recognise(d.doc(tree, keys)) {
 			return d
 		}
 	}

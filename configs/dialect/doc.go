@@ -12,6 +12,7 @@ import (
 // doc looks up keys of a tree in the way of one dialect.
 type doc struct {
 	root    *configs.Node
+	keys    keySet        // of the root
 	whole   *configs.Node // the root of the file
 	format  configs.Format
 	folded  bool   // `--micro-batch-size` and `micro_batch_size` are one key
@@ -20,8 +21,8 @@ type doc struct {
 	prefix  string // of paths, where root is not the root of the file; ends in a dot
 }
 
-func (d *Dialect) doc(tree *configs.Tree) doc {
-	return doc{root: tree.Root, format: tree.Format, folded: d.dashes || tree.Format == configs.Flags, grouped: d.grouped,
+func (d *Dialect) doc(tree *configs.Tree, keys keySet) doc {
+	return doc{root: tree.Root, keys: keys, format: tree.Format, folded: d.dashes || tree.Format == configs.Flags, grouped: d.grouped,
 		follows: d.Loader == configs.LoaderOmegaConf && tree.Format == configs.YAML, whole: tree.Root}
 }
 
@@ -59,8 +60,34 @@ func fold(key string) string {
 	return strings.ReplaceAll(strings.TrimLeft(key, "-"), "-", "_")
 }
 
+// keySet tells of most keys that a mapping does not have them: a bit for the length and last letter of each. Dialects ask a file for
+// hundreds of keys, of which it has a few.
+type keySet uint64
+
+func keysOf(n *configs.Node) (set keySet) {
+	if n != nil {
+		for i := range n.Items {
+			set |= keyBit(n.Items[i].Key)
+		}
+	}
+	return set
+}
+
+// keyBit is the same for a key and what it folds to.
+func keyBit(key string) keySet {
+	key = strings.TrimLeft(key, "-")
+	last := byte('_') // that of a dash
+	if len(key) > 0 && key[len(key)-1] != '-' {
+		last = key[len(key)-1]
+	}
+	return 1 << ((len(key) + 5*int(last)) & 63)
+}
+
 // item is the entry of a mapping with this key.
 func (d doc) item(n *configs.Node, key string) *configs.Item {
+	if n == d.root && d.keys&keyBit(key) == 0 {
+		return nil
+	}
 	if item := n.Item(key); item != nil || !d.folded {
 		return item
 	}
@@ -178,7 +205,7 @@ func (d doc) follow(n *configs.Node) *configs.Node {
 // into makes the mapping at path the root of all that follows.
 func (d *doc) into(path string) {
 	if f := d.find(path); f.state == written && f.node.Kind == configs.Mapping {
-		d.root, d.prefix = f.node, f.path+"."
+		d.root, d.keys, d.prefix = f.node, keysOf(f.node), f.path+"."
 	}
 }
 

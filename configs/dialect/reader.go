@@ -42,7 +42,9 @@ type lookup struct {
 	loader configs.Loader
 }
 
-func (d *Dialect) lookup(tree *configs.Tree) lookup { return lookup{d.doc(tree), d.loaderOf(tree)} }
+func (d *Dialect) lookup(tree *configs.Tree) lookup {
+	return lookup{d.doc(tree, keysOf(tree.Root)), d.loaderOf(tree)}
+}
 
 func newReader(d *Dialect, tree *configs.Tree) *reader {
 	r := &reader{lookup: d.lookup(tree), dialect: d, gone: map[string]bool{}}
