@@ -88,7 +88,7 @@ func (d doc) item(n *configs.Node, key string) *configs.Item {
 	if n == d.root && d.keys&keyBit(key) == 0 {
 		return nil
 	}
-	if item := n.Item(key); item != nil || !d.folded {
+	if item := n.Item(key); item != nil || !d.folded || strings.Contains(key, "-") {
 		return item
 	}
 	var last *configs.Item
@@ -102,16 +102,17 @@ func (d doc) item(n *configs.Node, key string) *configs.Item {
 
 // folds reports whether fold(key) is the given spelling, which is a folded one.
 func folds(key, spelled string) bool {
-	key = strings.TrimLeft(key, "-")
-	if len(key) != len(spelled) {
+	dashes := len(key) - len(spelled) // all that stand before it
+	if dashes < 0 || strings.Trim(key[:dashes], "-") != "" {
 		return false
 	}
+	key = key[dashes:]
 	for i := range len(key) {
-		if c := key[i]; c != spelled[i] && (c != '-' || spelled[i] != '_') {
+		if c := key[i]; c != spelled[i] && (c != '-' || spelled[i] != '_' || i == 0) {
 			return false
 		}
 	}
-	return !strings.Contains(spelled, "-")
+	return true
 }
 
 // find looks a dotted path up. On a command line and among keyword arguments the whole path may be one key, as in

@@ -188,10 +188,7 @@ func (r *reader) trainsNothing() {
 
 func (r *reader) settled(field string) bool { return r.gone[field] || r.known(field) }
 
-func (r *reader) known(field string) bool {
-	fact, ok := plan.Lookup(&r.plan, field)
-	return ok && fact.Known()
-}
+func (r *reader) known(field string) bool { return plan.Known(&r.plan, field) }
 
 func (r *reader) fault(f found, message string) {
 	at := r.root.At

@@ -41,6 +41,22 @@ func Lookup(p *Plan, name string) (Fact, bool) {
 	return nil, false
 }
 
+// Known reports whether the value of this dotted name is known.
+func Known(p *Plan, name string) bool {
+	s := find(p, name)
+	return s != nil && s.Known()
+}
+
+// AnyKnown reports whether any value of the plan is known.
+func AnyKnown(p *Plan) bool {
+	for i := range fields {
+		if fields[i].at(p).Known() {
+			return true
+		}
+	}
+	return false
+}
+
 // Set parses a plain Go value (string, bool, any int or float, []string, []any of strings) into the value of this dotted
 // name. An unknown name, a wrong type and a value outside of its range are errors that say what is wanted.
 func Set(p *Plan, name string, raw any, how How, note string, places ...source.Place) error {

@@ -133,7 +133,8 @@ type slot interface {
 	parse(raw any, how How, note string, places []source.Place) error
 }
 
-func (x *Value[T]) fact() Fact      { return *x }
+func (x *Value[T]) fact() Fact { return *x }
+
 func (x *Value[T]) take(other slot) { *x = *other.(*Value[T]) }
 
 func (x *Value[T]) differs(other slot) bool {

@@ -176,7 +176,7 @@ type ruleWords struct {
 	find  *mentions
 	needs [][]int // of each rule, the words of which one must be there; nil: none
 
-	number map[string]int // of each word; nil where they are not searched for
+	number map[string]int // of each word
 	index  map[*lint.Rule]int
 }
 
@@ -205,9 +205,7 @@ func newRuleWords(rules []*lint.Rule) ruleWords {
 	for _, word := range workspace.Looks {
 		add(word)
 	}
-	if made.find = newMentions(words); made.find.next != nil {
-		made.number = number
-	}
+	made.find, made.number = newMentions(words), number
 	return made
 }
 

@@ -19,7 +19,7 @@ func TestMentions(t *testing.T) {
 	for range 300 {
 		var words []string
 		for range random.IntN(12) {
-			words = append(words, letters(random.IntN(5)))
+			words = append(words, letters(random.IntN(8)))
 		}
 		m := newMentions(words)
 		text := []byte(letters(random.IntN(40)) + " " + letters(random.IntN(40)))
@@ -27,14 +27,6 @@ func TestMentions(t *testing.T) {
 			if want := bytes.Contains(text, []byte(words[i])); got != want {
 				t.Fatalf("%q in %q: got %v (words %q)", words[i], text, got, words)
 			}
-		}
-	}
-}
-
-func TestMentionsTooMany(t *testing.T) {
-	for _, found := range newMentions([]string{strings.Repeat("x", mentionLimit+1), "a"}).in([]byte("nothing")) {
-		if !found {
-			t.Error("a set too large to search for must count as found")
 		}
 	}
 }

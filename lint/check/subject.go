@@ -136,9 +136,7 @@ func (c *checker) keep(findings []Finding) {
 // has a word, also where the prefilter is off.
 func (c *checker) chosen(file *source.File, target Target, settings *Settings) (run []*lint.Rule, relevant relevance) {
 	found := c.words.find.in(file.Text)
-	if c.words.number != nil {
-		file.Know(c.words.number, found)
-	}
+	file.Know(c.words.number, found)
 	relevant = relevance{index: c.words.index, flags: make([]uint8, len(c.options.Rules))}
 	for i, rule := range c.options.Rules {
 		if !settings.selected[rule] || target.Test && !settings.Tests && !ofEngine(rule) {

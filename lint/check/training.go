@@ -67,39 +67,51 @@ type sieve struct {
 	words [][]tail
 }
 
-// tail is a word, and how far behind its start three bytes stand.
+// tail is a word, its number, and how far behind its start three bytes stand.
 type tail struct {
 	word   string
+	number int
 	offset int
+}
+
+// at reports whether the word stands around a place where its three bytes may.
+func (t *tail) at(text []byte, at int) bool {
+	start := at - t.offset
+	return start >= 0 && len(text)-start >= len(t.word) && string(text[start:start+len(t.word)]) == t.word
 }
 
 func newSieve(words []string) *sieve {
 	s := &sieve{words: make([][]tail, 1)}
-	for _, word := range words {
-		first := rarest(word)
-		for offset := first; offset < first+3; offset++ {
-			three := uint32(word[offset]) | uint32(word[offset+1])<<8 | uint32(word[offset+2])<<16
-			at := hashThree(three)
-			s.may[at/64] |= 1 << (at % 64)
-			if s.slots[at] == 0 {
-				s.slots[at] = uint16(len(s.words))
-				s.words = append(s.words, nil)
-			}
-			s.words[s.slots[at]] = append(s.words[s.slots[at]], tail{word, offset})
-		}
+	for number, word := range words {
+		s.add(word, number, 3)
 	}
 	return s
+}
+
+// add takes a word of at least step+2 bytes in, that it may be found by looking at every step-th place.
+func (s *sieve) add(word string, number, step int) {
+	first := rarest(word, step)
+	for offset := first; offset < first+step; offset++ {
+		three := uint32(word[offset]) | uint32(word[offset+1])<<8 | uint32(word[offset+2])<<16
+		at := hashThree(three)
+		s.may[at/64] |= 1 << (at % 64)
+		if s.slots[at] == 0 {
+			s.slots[at] = uint16(len(s.words))
+			s.words = append(s.words, nil)
+		}
+		s.words[s.slots[at]] = append(s.words[s.slots[at]], tail{word, number, offset})
+	}
 }
 
 // usual are bytes from those that text has most often on.
 const usual = " etaoinsrlcdupmfgh_.b(y),='vwkx"
 
-// rarest is where the three trigrams of a word begin that text has least often, going by their bytes alone.
-func rarest(word string) (first int) {
+// rarest is where so many neighbouring trigrams of a word begin that text has least often, going by their bytes alone.
+func rarest(word string, trigrams int) (first int) {
 	least := 0.0
-	for at := 0; at+minTelling <= len(word); at++ {
+	for at := 0; at+trigrams+2 <= len(word); at++ {
 		sum := 0.0
-		for offset := at; offset < at+3; offset++ {
+		for offset := at; offset < at+trigrams; offset++ {
 			often := 1.0
 			for i := offset; i < offset+3; i++ {
 				rank := strings.IndexByte(usual, word[i])
@@ -140,11 +152,10 @@ func (s *sieve) holds(text []byte) bool {
 // at reports whether one of the words stands around a place where three bytes of it may, going by their hash.
 func (s *sieve) at(text []byte, at int, hash uint32) bool {
 	for _, t := range s.words[s.slots[hash]] {
-		start := at - t.offset
-		if start < 0 || len(text)-start < len(t.word) || string(text[start:start+len(t.word)]) != t.word {
+		if !t.at(text, at) {
 			continue
 		}
-		if next := start + len(t.word); t.word == backward && next < len(text) && text[next] >= '0' && text[next] <= '9' {
+		if next := at - t.offset + len(t.word); t.word == backward && next < len(text) && text[next] >= '0' && text[next] <= '9' {
 			continue
 		}
 		return true

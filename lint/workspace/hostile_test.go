@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -181,7 +182,12 @@ func TestOneOfMany(t *testing.T) {
 		t.Fatalf("%d documents, %d links", len(documents), len(links))
 	}
 	for i, l := range links {
-		if alone := v.document("a.yaml", l); len(alone) != 1 || alone[0].Tree != documents[i][0].Tree {
+		v.settings.documents = map[string][]document{"a.yaml": documents}
+		if held := v.document("a.yaml", l); !slices.Equal(held, documents[i].parts) {
+			t.Errorf("document %d is held as %v", i, held)
+		}
+		v.settings = settings{}
+		if alone := v.document("a.yaml", l); len(alone) != 1 || alone[0].Tree != documents[i].parts[0].Tree {
 			t.Errorf("document %d is %v", i, alone)
 		}
 	}
@@ -190,6 +196,11 @@ func TestOneOfMany(t *testing.T) {
 		t.Fatalf("%d commands, %d links", len(commands), len(links))
 	}
 	for i, l := range links {
+		v.settings.commands = map[string][]*command{"go.sh": commands}
+		if held := v.command("go.sh", l); held != commands[i] {
+			t.Errorf("command %d is held as %v", i, held)
+		}
+		v.settings = settings{}
 		alone := v.command("go.sh", l)
 		if alone == nil || len(alone.parts) != len(commands[i].parts) || alone.parts[0].Tree != commands[i].parts[0].Tree || len(alone.files) != len(commands[i].files) {
 			t.Errorf("command %d is %v", i, alone)

@@ -279,13 +279,6 @@ func isSettingsName(text string) bool {
 	return false
 }
 
-func anyKnown(part *Part) bool {
-	for _, fact := range plan.Values(&part.Plan) {
-		if fact.Known() {
-			return true
-		}
-	}
-	return false
-}
+func anyKnown(part *Part) bool { return plan.AnyKnown(&part.Plan) }
 
 var unknownCount plan.Value[int64]

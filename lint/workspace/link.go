@@ -23,53 +23,91 @@ type position struct {
 	left  int // scripts that could be run still when it was come to
 }
 
-// kept are answers that a View holds also over a Reset. What a script of hundreds of commands names is asked for with each of the
-// hundreds of configs that it names, and that of a file of hundreds of documents with each that one of them names.
+// kept are answers that a View holds also over a Reset: the release of a package is asked for with all the files below a folder, what a script of hundreds of
+// commands names with each of the hundreds of configs that it names, and that of a file of hundreds of documents with each that one of them names.
 type kept struct {
 	documents, commands map[string][]link
-	count               int // of links and files
+	pins                map[pinKey]Pin // of a folder
+	count               int            // of links, places and keys
 }
 
-// maxKept bounds the links that are held; with more, all are let go and worked out again when asked for.
+// maxKept bounds what is held; with more, all is let go and worked out again when asked for.
 const maxKept = 1 << 17
 
-// makeRoom counts links that are to be kept.
+// makeRoom counts a key with so many links or places that is to be kept.
 func (k *kept) makeRoom(more int) {
 	if k.count += 1 + more; k.count > maxKept || k.documents == nil {
-		k.documents, k.commands, k.count = map[string][]link{}, map[string][]link{}, 1+more
+		k.documents, k.commands, k.pins, k.count = map[string][]link{}, map[string][]link{}, map[pinKey]Pin{}, 1+more
 	}
+}
+
+// maxHeld bounds the files whose documents or commands a View holds: a script may name hundreds of configs, each with its tree.
+const maxHeld = 128
+
+// hold remembers what was made of a file, in place of all the others where those are many.
+func hold[T any](all *map[string][]T, name string, made []T) {
+	if *all == nil || len(*all) >= maxHeld {
+		*all = map[string][]T{}
+	}
+	(*all)[name] = made
 }
 
 // commands are the launch commands of a script, with the configs that the script itself writes. A script of the project that it
 // runs counts with its own commands.
 func (v *View) commands(name string) []*command {
+	commands, known := v.settings.commands[name]
+	if known {
+		return commands
+	}
 	left := maxScriptRuns
-	return v.commandsOf(name, nil, &left, -1)
+	commands = v.commandsOf(name, nil, &left, -1)
+	hold(&v.settings.commands, name, commands)
+	return commands
 }
 
 // command is the one of a script that a link is of; nil where the script has changed since.
 func (v *View) command(name string, l link) *command {
-	left := l.at.left
-	if commands := v.commandsOf(name, nil, &left, l.at.index); l.at.inner < len(commands) {
-		return commands[l.at.inner]
+	commands, known := v.settings.commands[name]
+	if !known {
+		left := l.at.left
+		commands = v.commandsOf(name, nil, &left, l.at.index)
+	}
+	inner := 0
+	for _, c := range commands {
+		if c.at.index != l.at.index {
+			continue
+		}
+		if inner == l.at.inner {
+			return c
+		}
+		inner++
 	}
 	return nil
 }
 
 // document are the parts of the document that a link is of; none where the file has changed since.
 func (v *View) document(name string, l link) []*Part {
-	if documents := v.documentsOf(name, l.at.index); len(documents) == 1 {
-		return documents[0].parts
+	documents, known := v.settings.documents[name]
+	if !known {
+		documents = v.documentsOf(name, l.at.index)
+	}
+	for _, document := range documents {
+		if document.index == l.at.index {
+			return document.parts
+		}
 	}
 	return nil
 }
 
-// documents are the parts of each document of a config file that is of a known dialect.
-func (v *View) documents(name string) (all [][]*Part) {
-	for _, document := range v.documentsOf(name, -1) {
-		all = append(all, document.parts)
+// documents are those of a config file that are of a known dialect.
+func (v *View) documents(name string) []document {
+	documents, known := v.settings.documents[name]
+	if known {
+		return documents
 	}
-	return all
+	documents = v.documentsOf(name, -1)
+	hold(&v.settings.documents, name, documents)
+	return documents
 }
 
 // documentLinks are the links of the documents of a config, in their order.
@@ -78,7 +116,7 @@ func (v *View) documentLinks(name string) []link {
 	if known {
 		return links
 	}
-	for _, document := range v.documentsOf(name, -1) {
+	for _, document := range v.documents(name) {
 		links = append(links, link{files: v.references(document.parts), paths: pathsOf(document.parts), dialect: document.parts[0].Dialect, at: position{index: document.index}})
 	}
 	if kind := source.KindOf(name, nil); kind != source.Python && kind != source.Notebook { // whose parts belong to a module, which a Reset lets go

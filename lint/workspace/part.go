@@ -42,10 +42,12 @@ func newPart(path, section string, tree *configs.Tree, d *dialect.Dialect) *Part
 
 // settings are what a View has worked out about config files and runs.
 type settings struct {
-	parts  map[string][]*Part
-	python map[string][][]*Part
-	runs   map[string][]*Run
-	pins   map[pinKey]Pin
+	parts     map[string][]*Part
+	python    map[string][][]*Part
+	documents map[string][]document // all of a file
+	commands  map[string][]*command // all of a script
+	runs      map[string][]*Run
+	pins      map[pinKey]Pin
 }
 
 // Parts are the pieces of settings in the named file that are written in a known dialect: each document, and behind it its
@@ -56,7 +58,7 @@ func (v *View) Parts(name string) []*Part {
 	}
 	var parts []*Part
 	for _, document := range v.documents(name) {
-		parts = append(parts, document...)
+		parts = append(parts, document.parts...)
 	}
 	for _, command := range v.commands(name) {
 		parts = append(parts, command.parts...)

@@ -137,11 +137,12 @@ func (v *View) nearPin(file, name string) (pin Pin, found, unknown bool) {
 // folderPin is the pin of the nearest folder in which a file asks for the package.
 func (v *View) folderPin(file, name string) (pin Pin, found bool) {
 	for _, folder := range v.folders(file) {
-		key := pinKey{folder + "/", name}
-		pin, known := v.settings.pins[key]
+		key := pinKey{folder, name}
+		pin, known := v.kept.pins[key]
 		if !known {
 			pin = v.pinIn(folder, name)
-			v.settings.pins[key] = pin
+			v.kept.makeRoom(len(pin.From))
+			v.kept.pins[key] = pin
 		}
 		if pin.Package != "" {
 			return pin, true
@@ -368,47 +369,54 @@ func (v *View) pinOf(file, name string) (pin Pin, found, certain bool) {
 	return pin, found, certain && !pin.Range.Empty()
 }
 
-// pinned is what one file asks for, as far as it says so itself.
-type pinned struct{ *configs.Requirements }
+// pinsOf reads the requirements of a file of any kind; none of a file that holds none. They are kept when the tree of the file is let go:
+// all files below a folder ask about those in it, and some of these are long.
+func (st *store) pinsOf(file *source.File) *configs.Requirements {
+	r := st.requirementsOf(file)
+	if r == nil {
+		return &configs.Requirements{}
+	}
+	for i := range r.List { // some are pieces of the text
+		r.List[i].Name, r.List[i].Spec = strings.Clone(r.List[i].Name), strings.Clone(r.List[i].Spec)
+	}
+	return r
+}
 
-// pinsOf reads the requirements of a file of any kind; none of a file that holds none.
-func pinsOf(file *source.File, entry *parsed) *pinned {
+func (st *store) requirementsOf(file *source.File) *configs.Requirements {
 	base := strings.ToLower(path.Base(file.Path))
-	var r *configs.Requirements
+	trees := func() []*configs.Tree { return st.parse(file).trees() }
 	switch {
 	case base == "setup.cfg":
-		r = configs.SetupRequirements(file)
+		return configs.SetupRequirements(file)
 	case base == "uv.lock", base == "poetry.lock":
-		r = configs.LockRequirements(file)
+		return configs.LockRequirements(file)
 	case base == "pyproject.toml":
-		if trees := entry.trees(); len(trees) > 0 {
-			r = configs.ProjectRequirements(file, trees[0])
+		if trees := trees(); len(trees) > 0 {
+			return configs.ProjectRequirements(file, trees[0])
 		}
 	case base == "pipfile":
-		if trees := entry.trees(); len(trees) > 0 {
-			r = configs.PipfileRequirements(trees[0])
+		if trees := trees(); len(trees) > 0 {
+			return configs.PipfileRequirements(trees[0])
 		}
 	case base == "setup.py":
-		r = setupCall(entry.module())
+		return setupCall(st.parse(file).module())
 	case strings.HasSuffix(base, ".md"):
-		r = &configs.Requirements{List: configs.ParseShell(commandsOf(file)).Installs.List}
+		return &configs.Requirements{List: configs.ParseShell(commandsOf(file)).Installs.List}
 	case file.Kind == source.Requirements:
-		r = configs.ParseRequirements(file)
+		return configs.ParseRequirements(file)
 	case file.Kind == source.Other: // included under a name of its own
-		r = configs.ParseRequirements(file)
+		return configs.ParseRequirements(file)
 	case file.Kind == source.YAML:
-		r = configs.CondaRequirements(file, entry.trees())
+		return configs.CondaRequirements(file, trees())
 	case file.Kind == source.Shell, file.Kind == source.Dockerfile:
-		script := entry.script()
-		r = &configs.Requirements{List: script.Installs.List}
+		installs := st.parse(file).script().Installs
+		r := &configs.Requirements{List: slices.Clone(installs.List)}
 		if file.Kind == source.Shell { // paths in an image are its own
-			r.Includes = script.Installs.Includes
+			r.Includes = installs.Includes
 		}
+		return r
 	}
-	if r == nil {
-		r = &configs.Requirements{}
-	}
-	return &pinned{r}
+	return nil
 }
 
 // maxReadme bounds the text of a README that speaks of one environment, bytes: long ones are collections, in which each entry has its own.
@@ -446,7 +454,7 @@ func (v *View) Requirements(name string) *configs.Requirements {
 	if file == nil {
 		return &configs.Requirements{}
 	}
-	return v.store.parse(file).pins().Requirements
+	return v.store.traitsOf(file).pins()
 }
 
 // AllRequirements are the requirements of a file and of the files that it includes.

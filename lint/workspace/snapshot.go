@@ -355,7 +355,6 @@ type parsed struct {
 	module func() *pyscan.Module
 	trees  func() []*configs.Tree
 	script func() *configs.Script
-	pins   func() *pinned
 	used   int // the later, the higher
 }
 
@@ -365,6 +364,7 @@ type traits struct {
 	index  func() *nameIndex // of its names
 	names  func() []string   // of settings files
 	takes  func() []imported // from other files
+	pins   func() *configs.Requirements
 }
 
 func (st *store) traitsOf(file *source.File) *traits {
@@ -376,6 +376,7 @@ func (st *store) traitsOf(file *source.File) *traits {
 		known.prints = sync.OnceValue(func() prints { return fingerprint(file) })
 		known.index = sync.OnceValue(func() *nameIndex { return indexFile(file.Text) })
 		known.takes = sync.OnceValue(func() []imported { return importsIn(st.parse(file).module()) })
+		known.pins = sync.OnceValue(func() *configs.Requirements { return st.pinsOf(file) })
 		known.names = sync.OnceValue(func() []string { return settingsNames(file.Text) })
 		st.traits[file] = known
 	}
@@ -428,7 +429,6 @@ func (st *store) parse(file *source.File) *parsed {
 			}
 			return configs.ParseShell(file)
 		})
-		entry.pins = sync.OnceValue(func() *pinned { return pinsOf(file, entry) })
 		st.parsed[file] = entry
 		st.bytes += len(file.Text)
 	}

@@ -26,6 +26,7 @@ var VersionIncompatible = &lint.Rule{
 	Doc:      docVersionIncompatible,
 	Severity: lint.Warning,
 	Mentions: versioned,
+	Looks:    []string{"_six", "AdamW"}, // of what provisions say is removed
 	Packages: checkVersions,
 	Module:   checkImports,
 }
@@ -44,9 +45,11 @@ func checkVersions(pass *lint.Pass, file string) {
 			names = append(names, one.Name)
 		}
 	}
-	v := &versions{pass: pass, file: file, names: names, reported: map[string]bool{}, lacking: map[string]*lint.Diagnostic{}}
+	v := &versions{pass: pass, file: file, names: names, pins: map[string]known{}, reported: map[string]bool{}, lacking: map[string]*lint.Diagnostic{}}
 	for i := range demands {
-		v.demand(demands[i].of, demands[i].on)
+		if d := &demands[i]; !slices.ContainsFunc(demands[:i], func(e demand) bool { return e.of == d.of && e.on == d.on }) {
+			v.demand(d.of, d.on)
+		}
 	}
 	for i := range matches {
 		v.match(&matches[i])
@@ -62,15 +65,31 @@ type versions struct {
 	pass     *lint.Pass
 	file     string
 	names    []string
+	pins     map[string]known            // those that were asked for
 	reported map[string]bool             // pairs, by their packages
 	lacking  map[string]*lint.Diagnostic // what was said about names that a package lacks
 }
 
+// known is a pin, and whether it counts.
+type known struct {
+	pin workspace.Pin
+	ok  bool
+}
+
 // pin is what is asked for of a package: by the file itself, or else by those around it.
 func (v *versions) pin(name string) (workspace.Pin, bool) {
+	one, asked := v.pins[name]
+	if !asked {
+		one.pin, one.ok = v.find(name)
+		v.pins[name] = one
+	}
+	return one.pin, one.ok
+}
+
+func (v *versions) find(name string) (workspace.Pin, bool) {
 	if slices.Contains(v.names, configs.PackageName(name)) {
-		own, known, certain := v.pass.PinOf(v.file, name)
-		return own, known && certain && own.Known() && len(own.From) > 0
+		own, asks, certain := v.pass.PinOf(v.file, name)
+		return own, asks && certain && own.Known() && len(own.From) > 0
 	}
 	pin := v.pass.Pin(v.file, name)
 	if !pin.Known() || len(pin.From) == 0 || pin.Told {
@@ -105,11 +124,11 @@ func (v *versions) demand(of, on string) {
 			continue
 		}
 		a, b, ok := v.pair(of, on, d.refused)
-		when := ranged(d.when)[0]
+		when := specifiers()[d.when][0]
 		if !ok || !a.Range.Overlaps(when) {
 			continue
 		}
-		if slices.ContainsFunc(ranged(d.needs), b.Range.Overlaps) {
+		if slices.ContainsFunc(specifiers()[d.needs], b.Range.Overlaps) {
 			return
 		}
 		if first == nil {
@@ -134,7 +153,7 @@ func (v *versions) match(m *match) {
 	var around, need pep440.Range
 	found := false
 	for _, row := range m.rows {
-		left, right := ranged(row[0])[0], ranged(row[1])[0]
+		left, right := specifiers()[row[0]][0], specifiers()[row[1]][0]
 		if !a.Range.Overlaps(left) {
 			continue
 		}
@@ -190,7 +209,7 @@ func (v *versions) provision(p *provided) {
 		return
 	}
 	pin, known, certain := v.pass.PinOf(v.file, p.of)
-	if !known || !certain || len(pin.From) == 0 || pin.From[0].Path != v.file || !pin.Known() || pin.Range.Overlaps(ranged(p.in)[0]) {
+	if !known || !certain || len(pin.From) == 0 || pin.From[0].Path != v.file || !pin.Known() || pin.Range.Overlaps(specifiers()[p.in][0]) {
 		return
 	}
 	d := v.lacking[p.of]
@@ -203,7 +222,7 @@ func (v *versions) provision(p *provided) {
 		if !found {
 			continue
 		}
-		if here := v.pass.Pin(name, p.of); !slices.Contains(here.From, pin.From[0]) || here.Range.Overlaps(ranged(p.in)[0]) {
+		if here := v.pass.Pin(name, p.of); !slices.Contains(here.From, pin.From[0]) || here.Range.Overlaps(specifiers()[p.in][0]) {
 			continue
 		}
 		if d == nil {
@@ -231,7 +250,7 @@ func since(p *provided) string {
 func checkImports(pass *lint.Pass, module *pyscan.Module) {
 	for i := range provisions {
 		p := &provisions[i]
-		if !p.removed {
+		if !p.removed || !module.File.Has(pyscan.LastPart(p.name)) {
 			continue
 		}
 		at, found := importOf(module, p.name)

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/trainvet/trainvet/configs/pep440"
 	"github.com/trainvet/trainvet/lint"
@@ -135,6 +136,30 @@ var provisions = []provided{
 	{"torch.amp.GradScaler", "torch", ">=2.3", false, "use torch.cuda.amp.GradScaler", "meta-pytorch/tnt#751, ultralytics/ultralytics#14677"},
 	{"torch.compiler", "torch", ">=2.1", false, "", "huggingface/transformers#37238"},
 }
+
+// specifiers are those of the tables, each read once: all of them are asked for with each file of requirements.
+var specifiers = sync.OnceValue(func() map[string][]pep440.Range {
+	read := map[string][]pep440.Range{}
+	add := func(specs ...string) {
+		for _, spec := range specs {
+			if read[spec] == nil {
+				read[spec] = ranged(spec)
+			}
+		}
+	}
+	for i := range demands {
+		add(demands[i].when, demands[i].needs)
+	}
+	for i := range matches {
+		for _, row := range matches[i].rows {
+			add(row[:]...)
+		}
+	}
+	for i := range provisions {
+		add(provisions[i].in)
+	}
+	return read
+})
 
 // ranged reads a specifier of the tables, in which || stands between sets.
 func ranged(spec string) []pep440.Range {
