@@ -125,6 +125,7 @@ type shellReader struct {
 	text    []byte // what the parser reads: the script with what it cannot read blanked
 	script  *Script
 	vars    map[string]*variable
+	before  changes // what was in variables before the part that is followed apart; nil: none is
 	funcs   map[string]*syntax.FuncDecl
 	called  map[string]bool
 	params  []field // of the function that is followed; nil: not known
@@ -302,7 +303,7 @@ func (r *shellReader) directives(comments []source.Span) {
 		for i := range root.Items {
 			if item := &root.Items[i]; item.Key == key && item.Value.Kind == Scalar && !item.Value.Bare {
 				for _, name := range names {
-					r.vars[name] = r.slurmVariable(item.Value)
+					r.set(name, r.slurmVariable(item.Value))
 				}
 			}
 		}

@@ -193,7 +193,7 @@ func boolean(b bool) constant.Value {
 
 func (r *shellReader) unknownName(x syntax.ArithmExpr) {
 	if word, ok := x.(*syntax.Word); ok && isName(word.Lit()) {
-		r.vars[word.Lit()] = &variable{unknown: true, at: r.span(word)}
+		r.set(word.Lit(), &variable{unknown: true, at: r.span(word)})
 	}
 }
 
@@ -203,7 +203,7 @@ func (r *shellReader) binaryArithmetic(x *syntax.BinaryArithm, depth int) (const
 		v, ok := r.arithmetic(x.Y, depth+1)
 		if word, isWord := x.X.(*syntax.Word); isWord && ok && isName(word.Lit()) {
 			at := r.span(x.Y)
-			r.vars[word.Lit()] = &variable{at: at, fields: []field{{word: at, runs: []run{{text: v.String(), at: at}}}}}
+			r.set(word.Lit(), &variable{at: at, fields: []field{{word: at, runs: []run{{text: v.String(), at: at}}}}})
 		} else {
 			r.unknownName(x.X)
 		}

@@ -1,7 +1,6 @@
 package configs
 
 import (
-	"maps"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -64,11 +63,40 @@ func (r *shellReader) statement(stmt *syntax.Stmt) {
 	}
 }
 
-// apart follows what cannot change the variables of the script.
-func (r *shellReader) apart(follow func()) {
-	kept := maps.Clone(r.vars)
+// changes are what a part of the script makes of variables; nil for one that it unsets.
+type changes map[string]*variable
+
+// set gives a variable a value; nil unsets it.
+func (r *shellReader) set(name string, v *variable) {
+	if r.before != nil {
+		if _, noted := r.before[name]; !noted {
+			r.before[name] = r.vars[name]
+		}
+	}
+	r.write(name, v)
+}
+
+func (r *shellReader) write(name string, v *variable) {
+	if v == nil {
+		delete(r.vars, name)
+	} else {
+		r.vars[name] = v
+	}
+}
+
+// apart follows what cannot change the variables of the script, and gives what it would change. It takes these back one by one: scripts of
+// hundreds of variables have hundreds of branches.
+func (r *shellReader) apart(follow func()) changes {
+	outer := r.before
+	r.before = changes{}
 	follow()
-	r.vars = kept
+	made := r.before
+	r.before = outer
+	for name, old := range made {
+		made[name] = r.vars[name]
+		r.write(name, old)
+	}
+	return made
 }
 
 func (r *shellReader) guard(follow func()) {
@@ -80,27 +108,26 @@ func (r *shellReader) guard(follow func()) {
 // maybe follows what may run or not: afterwards only what both ways agree on is known. What was not set before has the
 // value it may get, as that is how defaults are written.
 func (r *shellReader) maybe(follow func()) {
-	before := maps.Clone(r.vars)
-	r.guard(follow)
-	r.vars = joinVars(before, r.vars)
+	for name, v := range r.apart(func() { r.guard(follow) }) {
+		r.set(name, r.vars[name].or(v))
+	}
 }
 
-func joinVars(a, b map[string]*variable) map[string]*variable {
-	joined := maps.Clone(a)
-	for name, v := range b {
-		old := joined[name]
-		switch {
-		case old == nil || old == v:
-			joined[name] = v
-		case !old.same(v):
-			either := append(old.choices(), v.choices()...)
-			if len(either) > maxChoices {
-				either = nil
-			}
-			joined[name] = &variable{unknown: true, at: v.at, exported: v.exported || old.exported, either: either}
-		}
+// or is what a variable holds that has one value on one way through the script and another one on another; nil: it is not set there.
+func (v *variable) or(w *variable) *variable {
+	switch {
+	case w == nil:
+		return v
+	case v == nil || v == w:
+		return w
+	case v.same(w):
+		return v
 	}
-	return joined
+	either := append(v.choices(), w.choices()...)
+	if len(either) > maxChoices {
+		either = nil
+	}
+	return &variable{unknown: true, at: w.at, exported: w.exported || v.exported, either: either}
 }
 
 // choices are the values that a variable may have, if they are known.
@@ -130,7 +157,7 @@ func (v *variable) same(w *variable) bool {
 func (r *shellReader) forget(loop syntax.Node) {
 	syntax.Walk(loop, func(node syntax.Node) bool {
 		if a, ok := node.(*syntax.Assign); ok && a.Name != nil {
-			r.vars[a.Name.Value] = &variable{unknown: true, at: r.span(a)}
+			r.set(a.Name.Value, &variable{unknown: true, at: r.span(a)})
 		}
 		return true
 	})
@@ -169,14 +196,20 @@ func (r *shellReader) branch(cmd *syntax.IfClause) {
 		}
 		return
 	}
-	before := maps.Clone(r.vars)
-	r.guard(func() { r.statements(cmd.Then) })
-	after := r.vars
-	r.vars = before
+	then := r.apart(func() { r.guard(func() { r.statements(cmd.Then) }) })
+	var other changes
 	if cmd.Else != nil {
-		r.guard(func() { r.branch(cmd.Else) })
+		other = r.apart(func() { r.guard(func() { r.branch(cmd.Else) }) })
 	}
-	r.vars = joinVars(r.vars, after)
+	for name, v := range other {
+		if _, changed := then[name]; !changed {
+			then[name] = r.vars[name]
+		}
+		r.set(name, v)
+	}
+	for name, v := range then {
+		r.set(name, r.vars[name].or(v))
+	}
 }
 
 func (r *shellReader) choose(cmd *syntax.CaseClause) {
@@ -193,14 +226,25 @@ func (r *shellReader) choose(cmd *syntax.CaseClause) {
 		}
 		return
 	}
-	before := r.vars
-	joined := maps.Clone(before)
+	joined := changes{}
 	for _, item := range cmd.Items {
-		r.vars = maps.Clone(before)
-		r.guard(func() { r.statements(item.Stmts) })
-		joined = joinVars(joined, r.vars)
+		made := r.apart(func() { r.guard(func() { r.statements(item.Stmts) }) })
+		for name := range made {
+			if _, changed := joined[name]; !changed {
+				joined[name] = r.vars[name]
+			}
+		}
+		for name, v := range joined {
+			w, changed := made[name]
+			if !changed {
+				w = r.vars[name]
+			}
+			joined[name] = v.or(w)
+		}
 	}
-	r.vars = joined
+	for name, v := range joined {
+		r.set(name, v)
+	}
 }
 
 // hasPatterns reports whether a case has patterns that cannot be compared as texts.
@@ -241,7 +285,7 @@ func (r *shellReader) loop(cmd *syntax.ForClause) {
 	}
 	if !known || len(items)*max(r.rounds, 1) > maxLoopItems {
 		r.forget(cmd)
-		r.vars[iter.Name.Value] = &variable{unknown: true, at: r.span(iter.Name)}
+		r.set(iter.Name.Value, &variable{unknown: true, at: r.span(iter.Name)})
 		r.maybe(func() { r.statements(cmd.Do) })
 		return
 	}
@@ -250,7 +294,7 @@ func (r *shellReader) loop(cmd *syntax.ForClause) {
 	defer func() { r.rounds = rounds }()
 	for _, item := range items {
 		at, _ := r.place(item, false)
-		r.vars[iter.Name.Value] = &variable{fields: []field{item}, at: at.Span}
+		r.set(iter.Name.Value, &variable{fields: []field{item}, at: at.Span})
 		r.statements(cmd.Do)
 	}
 }
@@ -266,7 +310,7 @@ func (r *shellReader) assign(a *syntax.Assign, exported bool) {
 		if old != nil && exported {
 			v := *old
 			v.exported = true
-			r.vars[name] = &v
+			r.set(name, &v)
 			for i := range r.script.Env.Root.Items {
 				if item := &r.script.Env.Root.Items[i]; item.Key == name {
 					item.Value.Tag = "export"
@@ -285,7 +329,7 @@ func (r *shellReader) assign(a *syntax.Assign, exported bool) {
 	if a.Index != nil || v.size() > maxShellText {
 		v = &variable{unknown: true, at: v.at}
 	}
-	r.vars[name] = v
+	r.set(name, v)
 	if v.exported {
 		node.Tag = "export"
 	}
@@ -371,10 +415,10 @@ func (r *shellReader) chosen(node syntax.Node) (name string) {
 func (r *shellReader) each(name string, follow func()) {
 	v := r.vars[name]
 	for _, one := range v.either {
-		r.vars[name] = one
+		r.set(name, one)
 		follow()
 	}
-	r.vars[name] = v
+	r.set(name, v)
 }
 
 func (v *variable) size() int {
@@ -445,11 +489,11 @@ func (r *shellReader) command(words []field, env *Tree, at source.Span) {
 	switch name {
 	case "unset":
 		for _, f := range words[1:] {
-			delete(r.vars, f.text())
+			r.set(f.text(), nil)
 		}
 	case "read", "mapfile", "readarray", "getopts":
 		for _, f := range words[1:] {
-			r.vars[f.text()] = &variable{unknown: true, at: f.word}
+			r.set(f.text(), &variable{unknown: true, at: f.word})
 		}
 	case "eval":
 		if len(words) == 2 {

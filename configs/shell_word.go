@@ -453,7 +453,7 @@ func (x *expansion) param(p *syntax.ParamExp, span source.Span, quoted bool) {
 			if v == nil || empty && (p.Exp.Op == syntax.DefaultUnsetOrNull || p.Exp.Op == syntax.AssignUnsetOrNull) {
 				v = r.variable(p.Exp.Word, span)
 				if p.Exp.Op == syntax.AssignUnset || p.Exp.Op == syntax.AssignUnsetOrNull {
-					r.vars[name] = v
+					r.set(name, v)
 				}
 			}
 		case syntax.AlternateUnset, syntax.AlternateUnsetOrNull:
