@@ -54,7 +54,7 @@ func within(word string, words []string, known []letters, limit int) string {
 		} else {
 			theirs = lettersOf(candidate)
 		}
-		if own.ascii && theirs.ascii && (bits.OnesCount64(own.set&^theirs.set) > limit || bits.OnesCount64(theirs.set&^own.set) > limit) {
+		if own.ascii && theirs.ascii && (len(candidate) > len(given)+limit || bits.OnesCount64(own.set&^theirs.set) > limit || bits.OnesCount64(theirs.set&^own.set) > limit) {
 			continue // each slip takes away or brings in one letter at most
 		}
 		m.other = plain(m.other[:0], candidate)

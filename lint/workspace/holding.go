@@ -16,15 +16,7 @@ func (v *View) Holding(folder, word string) []string {
 }
 
 func (s *Snapshot) holding(folder, word string) []string {
-	name := "holding " + folder + "\x00" + word
-	s.store.mu.Lock()
-	search := s.store.naming[name]
-	if search == nil {
-		search = sync.OnceValue(func() map[string][]string { return map[string][]string{"": s.searchWord(folder, []byte(word))} })
-		s.store.naming[name] = search
-	}
-	s.store.mu.Unlock()
-	found := search()[""]
+	found := s.store.search("holding "+folder+"\x00"+word, func() []string { return s.searchWord(folder, []byte(word)) })
 	if len(s.overlay) == 0 {
 		return found
 	}
@@ -41,6 +33,18 @@ func (s *Snapshot) holding(folder, word string) []string {
 	}
 	sort.Strings(files)
 	return files
+}
+
+// search remembers, until its project is let go, what is found among the files as the FS holds them, by a key of a word and what it is about.
+func (st *store) search(key string, find func() []string) []string {
+	st.mu.Lock()
+	search := st.naming[key]
+	if search == nil {
+		search = sync.OnceValue(func() map[string][]string { return map[string][]string{"": find()} })
+		st.naming[key] = search
+	}
+	st.mu.Unlock()
+	return search()[""]
 }
 
 // searchWord reads the files as the FS holds them.

@@ -22,19 +22,28 @@ func (s *Snapshot) spells(root, word string) bool {
 			return true
 		}
 	}
-	files := s.pythonFiles(root, wholeCheckout)
-	if len(files) > maxProject {
-		return true
+	first := s.store.search("spells "+root+"/\x00"+word, func() []string { return s.firstSpelling(root, word, nil) })
+	if len(first) > 0 && s.overlay[first[0]] != nil {
+		first = s.firstSpelling(root, word, s.overlay)
 	}
-	for _, name := range files {
-		if s.overlay[name] != nil {
+	return len(first) > 0
+}
+
+// firstSpelling is the first Python file that holds a word as the FS holds it, but for some; the folder itself where the files are too many.
+func (s *Snapshot) firstSpelling(root, word string, but map[string]*source.File) []string {
+	files := s.store.search("python "+root, func() []string { return s.pythonFiles(root, wholeCheckout) })
+	if len(files) > maxProject {
+		return []string{root}
+	}
+	for i, name := range files {
+		if but[name] != nil {
 			continue
 		}
 		if file, err := s.store.file(s.fs, name); err == nil && file.Kind == source.Python && holdsWord(file.Text, word) {
-			return true
+			return files[i : i+1]
 		}
 	}
-	return false
+	return nil
 }
 
 // holdsWord reports whether a text holds a word in either spelling: micro_batch_size, micro-batch-size. It may be a part of a
