@@ -80,6 +80,8 @@ func isBlank(s string) bool {
 	return true
 }
 
+var adapters = &pyscan.Words{Names: map[string]bool{"get_peft_model": true}}
+
 // frozenBefore finds where the base of a model was frozen before its checkpointing is turned on: adapters of PEFT, which looks after checkpointing only if it was
 // on by then, or requires_grad switched off for all parameters. Arguments of a trainer turn it on when training starts.
 func frozenBefore(pass *lint.Pass, module *pyscan.Module, e enabling) (at source.Place, ok bool) {
@@ -87,10 +89,9 @@ func frozenBefore(pass *lint.Pass, module *pyscan.Module, e enabling) (at source
 		switch n := node.(type) {
 		case *syntax.Call:
 			scope := pyscan.ScopeAt(module, n)
-			name := pass.Library(scope, nil, n.Func)
 			attr, method := n.Func.(*syntax.Attribute)
 			switch {
-			case name == "peft.get_peft_model" && len(n.Args) > 0:
+			case len(n.Args) > 0 && pass.Near(module, adapters, n.Func) && pass.Library(scope, nil, n.Func) == "peft.get_peft_model":
 				if e.model == nil && !enabledBefore(module, n) || scope == e.scope && n.Span().End <= e.call.Span().Start && adapts(module, n, e.model) {
 					return module.File.At(n.Span()), true
 				}

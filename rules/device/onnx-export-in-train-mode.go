@@ -22,7 +22,11 @@ var OnnxExportInTrainMode = &lint.Rule{
 	Severity: lint.Warning,
 	Mentions: []string{"export"},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
-		for _, site := range pass.CallsNear(module, exporters) {
+		sites := pass.CallsNear(module, exporters)
+		if len(sites) > 0 && !module.File.Has("onnx") && !pass.Spells(module.File.Path, "onnx") {
+			return // nothing can be torch's exporter
+		}
+		for _, site := range sites {
 			checkExport(pass, module, site.Scope, site.Call)
 		}
 	},

@@ -318,10 +318,15 @@ func rank(pass *lint.Pass, scope *pyscan.Scope, test syntax.Expr) int {
 			return mainName(pyscan.LastPart(pyscan.Path(e.Func)))
 		}
 	case *syntax.Compare:
-		if len(e.Ops) != 1 || !isRank(pass, scope, e.Left, 3) {
+		if len(e.Ops) != 1 {
 			return 0
 		}
-		if local := elements(e.Comparators[0]); local != nil { // [-1, 0]: without a launcher, or the main rank
+		zero, number := e.Comparators[0].(*syntax.Constant)
+		local := elements(e.Comparators[0])
+		if local == nil && (!number || zero.Kind != syntax.IntConstant || zero.Text != "0") || !isRank(pass, scope, e.Left, 3) {
+			return 0
+		}
+		if local != nil { // [-1, 0]: without a launcher, or the main rank
 			switch {
 			case len(local) != 2:
 			case e.Ops[0] == syntax.In:
@@ -329,10 +334,6 @@ func rank(pass *lint.Pass, scope *pyscan.Scope, test syntax.Expr) int {
 			case e.Ops[0] == syntax.NotIn:
 				return -1
 			}
-			return 0
-		}
-		zero, ok := e.Comparators[0].(*syntax.Constant)
-		if !ok || zero.Kind != syntax.IntConstant || zero.Text != "0" {
 			return 0
 		}
 		switch e.Ops[0] {
@@ -369,6 +370,8 @@ func mainName(name string) int {
 	return 0
 }
 
+var rankGetters = &pyscan.Words{Names: map[string]bool{"get_rank": true}}
+
 // isRank reports whether an expression is the number of this process among all.
 func isRank(pass *lint.Pass, scope *pyscan.Scope, e syntax.Expr, depth int) bool {
 	switch e := e.(type) {
@@ -383,7 +386,7 @@ func isRank(pass *lint.Pass, scope *pyscan.Scope, e syntax.Expr, depth int) bool
 			return true
 		}
 	case *syntax.Call:
-		if pass.Library(scope, nil, e.Func) == "torch.distributed.get_rank" {
+		if pass.Near(scope.Module, rankGetters, e.Func) && pass.Library(scope, nil, e.Func) == "torch.distributed.get_rank" {
 			return len(e.Args)+len(e.Keywords) == 0
 		}
 		if pyscan.Path(e.Func) == "int" && len(e.Args) == 1 {

@@ -65,8 +65,11 @@ func checkPrepared(pass *lint.Pass, run *workspace.Run, at source.Place) {
 		return
 	}
 	for i, file := range pass.Closure(run.Program) {
+		if i > maxElsewhere {
+			return
+		}
 		m := pass.Module(file)
-		if m == nil || i > maxElsewhere {
+		if m == nil {
 			continue
 		}
 		for _, l := range pass.Loops(m) {

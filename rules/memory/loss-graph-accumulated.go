@@ -75,11 +75,13 @@ func keepsOutputs(pass *lint.Pass, scope *pyscan.Scope) bool {
 	for _, stmt := range scope.Body() {
 		syntax.Inspect(stmt, func(n syntax.Node) bool {
 			switch n := n.(type) {
-			case *syntax.FunctionDef, *syntax.ClassDef, *syntax.Lambda:
+			case *syntax.FunctionDef, *syntax.ClassDef:
 				return false
 			case *syntax.For, *syntax.While:
 				found = found || keepsResult(pass, scope, n, mode)
 				return false // what an inner loop keeps, the outer one does
+			case syntax.Expr:
+				return false // no loop stands in one
 			}
 			return !found
 		})
@@ -108,7 +110,7 @@ func keepsResult(pass *lint.Pass, scope *pyscan.Scope, l syntax.Node, mode func(
 	asked := map[string]bool{}
 	syntax.Inspect(l, func(n syntax.Node) bool {
 		switch s := n.(type) {
-		case *syntax.FunctionDef, *syntax.ClassDef, *syntax.Lambda:
+		case *syntax.FunctionDef, *syntax.ClassDef:
 			return false
 		case *syntax.Assign:
 			if path := pyscan.Path(s.Targets[0]); path != "" && len(s.Targets) == 1 && !found {
@@ -119,6 +121,8 @@ func keepsResult(pass *lint.Pass, scope *pyscan.Scope, l syntax.Node, mode func(
 				}
 				found = kept && runsModel(pass, scope, s.Value, mode())
 			}
+		case syntax.Expr:
+			return false
 		}
 		return !found
 	})

@@ -2,6 +2,7 @@ package zero
 
 import (
 	_ "embed"
+	"slices"
 	"strings"
 
 	"github.com/trainvet/trainvet/lint"
@@ -22,21 +23,28 @@ var Zero3InitAfterModel = &lint.Rule{
 	Severity: lint.Warning,
 	Mentions: []string{"from_pretrained"},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
-		var loads []*syntax.Call
 		tells := map[*pyscan.Scope][]told{}
 		for _, site := range module.Calls {
 			call, scope := site.Call, site.Scope
-			if last := pyscan.LastName(call.Func); !pass.Near(module, loaders, call.Func) && !strings.HasSuffix(last, "TrainingArguments") && !strings.HasSuffix(last, "Config") {
+			if !mayTell(pass, module, call) {
 				continue
 			}
-			if name := pass.Library(scope, nil, call.Func); strings.HasPrefix(name, "transformers.") && strings.HasSuffix(name, ".from_pretrained") && loadsModel(name) {
-				loads = append(loads, call)
-			} else if config, known := tellsZero3(pass, scope, call, name); known {
+			name := pass.Library(scope, nil, call.Func)
+			if config, known := tellsZero3(pass, scope, call, name); known {
 				tells[scope] = append(tells[scope], told{call, name, config})
 			}
 		}
+		if len(tells) == 0 {
+			return
+		}
+		var loads []*syntax.Call
+		for _, site := range pass.CallsNear(module, loaders) {
+			if name := pass.Library(site.Scope, nil, site.Func); strings.HasPrefix(name, "transformers.") && strings.HasSuffix(name, ".from_pretrained") && loadsModel(name) {
+				loads = append(loads, site.Call)
+			}
+		}
 		dropped := map[*syntax.Call]bool{}
-		if len(loads) > 0 && len(tells) > 0 {
+		if len(loads) > 0 {
 			dropped = untaken(module)
 		}
 		for _, load := range loads {
@@ -61,8 +69,24 @@ func untaken(module *pyscan.Module) map[*syntax.Call]bool {
 	return found
 }
 
-// loaders are the names of what loads a model, and of what tells Transformers about ZeRO-3.
-var loaders = &pyscan.Words{Names: map[string]bool{"from_pretrained": true, "HfDeepSpeedConfig": true, "TrainingArguments": true, "Seq2SeqTrainingArguments": true}}
+// loaders are the names of what loads a model, tellers those of what tells Transformers about ZeRO-3.
+var (
+	loaders = &pyscan.Words{Names: map[string]bool{"from_pretrained": true}}
+	tellers = &pyscan.Words{Names: map[string]bool{"HfDeepSpeedConfig": true, "TrainingArguments": true, "Seq2SeqTrainingArguments": true}}
+)
+
+// mayTell is the cheap question before a call is read as one that tells Transformers about ZeRO-3: arguments of trainers do so under the
+// name deepspeed.
+func mayTell(pass *lint.Pass, module *pyscan.Module, call *syntax.Call) bool {
+	named := slices.ContainsFunc(call.Keywords, func(k *syntax.Keyword) bool {
+		return k.Arg == "deepspeed" || k.Arg == "config_file_or_dict" || k.Arg == ""
+	})
+	if !named && len(call.Args) == 0 {
+		return false
+	}
+	last := pyscan.LastName(call.Func)
+	return named && (strings.HasSuffix(last, "TrainingArguments") || strings.HasSuffix(last, "Config")) || pass.Near(module, tellers, call.Func)
+}
 
 // loadedInTime reports whether some other model of the same function is loaded after Transformers was told.
 func loadedInTime(module *pyscan.Module, load *syntax.Call, loads []*syntax.Call, tells []told) bool {
