@@ -228,6 +228,14 @@ var ways = []hostile{
 		}
 		return files
 	}), false},
+	{"scripts of scripts", project(func() map[string]string {
+		var outer, inner strings.Builder
+		for n := range 300 {
+			fmt.Fprintf(&outer, "N=%d bash inner.sh\n", n)
+			fmt.Fprintf(&inner, "deepspeed --num_gpus 8 a.py --deepspeed_config a.json --num-layers %d --hidden-size 1024 --x%d 3\n", n, n)
+		}
+		return map[string]string{"a.py": "import deepspeed\n", "a.json": `{"train_batch_size": 8}`, "outer.sh": outer.String(), "inner.sh": inner.String()}
+	}), false},
 	{"names of a remark", python("x = 1  # trainvet: ignore["+strings.Repeat("a,", 1_000_000)+"b]\n", 2_000_040), false},
 	{"remarks of a line", python("x = 1 # noqa # trainvet: ignore[a]", 1_000_000), false},
 	{"parameters", project(func() map[string]string {

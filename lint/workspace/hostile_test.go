@@ -176,7 +176,8 @@ func TestScriptOfManyLaunches(t *testing.T) {
 func TestOneOfMany(t *testing.T) {
 	v, _ := open(t, "-- a.yaml --\ntrain_batch_size: 8\nzero_optimization: {stage: 2}\n---\nnothing: known\n---\ntrain_batch_size: 8\nzero_optimization: {stage: 3}\n"+
 		"-- train.py --\nimport torch\n-- in.sh --\ntorchrun --nproc_per_node 2 train.py\ntorchrun --nproc_per_node 3 train.py --config a.yaml\n"+
-		"-- go.sh --\necho\ntorchrun --nproc_per_node 1 train.py\n"+strings.Repeat("bash in.sh\n", maxScriptRuns+2)+"torchrun --nproc_per_node 4 train.py\n")
+		"-- go.sh --\necho\ntorchrun --nproc_per_node 1 train.py\n"+strings.Repeat("bash in.sh\n", maxScriptRuns+2)+"torchrun --nproc_per_node 4 train.py\n"+
+		"-- big.sh --\n"+strings.Repeat("torchrun --nproc_per_node 2 train.py\n", 3*commandsOfRun)+"-- many.sh --\n"+strings.Repeat("bash big.sh\n", maxScriptRuns))
 	documents, links := v.documents("a.yaml"), v.documentLinks("a.yaml")
 	if len(documents) != 2 || len(links) != 2 {
 		t.Fatalf("%d documents, %d links", len(documents), len(links))
@@ -191,19 +192,24 @@ func TestOneOfMany(t *testing.T) {
 			t.Errorf("document %d is %v", i, alone)
 		}
 	}
-	commands, links := v.commands("go.sh"), v.commandLinks("go.sh")
-	if len(commands) < 2*maxScriptRuns-4 || len(links) != len(commands) {
-		t.Fatalf("%d commands, %d links", len(commands), len(links))
-	}
-	for i, l := range links {
-		v.settings.commands = map[string][]*command{"go.sh": commands}
-		if held := v.command("go.sh", l); held != commands[i] {
-			t.Errorf("command %d is held as %v", i, held)
+	const most = (maxScriptRuns/4 + 1) * 3 * commandsOfRun
+	for script, count := range map[string][2]int{"go.sh": {2*maxScriptRuns - 4, 2*maxScriptRuns + 2}, "many.sh": {most - 6*commandsOfRun, most}} {
+		commands, links := v.commands(script), v.commandLinks(script)
+		if len(commands) < count[0] || len(commands) > count[1] || len(links) != len(commands) {
+			t.Fatalf("%s: %d commands, %d links", script, len(commands), len(links))
 		}
-		v.settings = settings{}
-		alone := v.command("go.sh", l)
-		if alone == nil || len(alone.parts) != len(commands[i].parts) || alone.parts[0].Tree != commands[i].parts[0].Tree || len(alone.files) != len(commands[i].files) {
-			t.Errorf("command %d is %v", i, alone)
+		for i, l := range links {
+			v.settings.commands = map[string][]*command{script: commands}
+			if held := v.command(script, l); held != commands[i] {
+				t.Errorf("%s: command %d is held as %v", script, i, held)
+			}
+			if v.settings.commands = nil; i%commandsOfRun == 0 {
+				v.settings = settings{}
+			}
+			alone := v.command(script, l)
+			if alone == nil || len(alone.parts) != len(commands[i].parts) || alone.parts[0].Tree != commands[i].parts[0].Tree || len(alone.files) != len(commands[i].files) {
+				t.Errorf("%s: command %d is %v", script, i, alone)
+			}
 		}
 	}
 }

@@ -31,6 +31,7 @@ type command struct {
 const (
 	maxScripts    = 4   // one inside of the other
 	maxScriptRuns = 128 // all of one script, each as often as it is run
+	commandsOfRun = 32  // a script of more commands counts as several
 )
 
 // commandsOf are the launch commands of a script, or only what comes of the one of an index.
@@ -71,7 +72,9 @@ func (v *View) commandsOf(name string, outer []string, left *int, only int) []*c
 			v.programSettings(name, c, command)
 		}
 		if nested := v.runsScript(name, c); nested != "" {
-			if inner := v.commandsOf(nested, outer, left, -1); len(inner) > 0 {
+			inner := v.commandsOf(nested, outer, left, -1)
+			*left -= len(inner) / commandsOfRun
+			if len(inner) > 0 {
 				for _, of := range inner {
 					all = append(all, of.within(command, environment))
 				}

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/trainvet/trainvet/configs/dialect"
 	"github.com/trainvet/trainvet/lint/source"
@@ -69,8 +70,13 @@ func (v *View) commands(name string) []*command {
 func (v *View) command(name string, l link) *command {
 	commands, known := v.settings.commands[name]
 	if !known {
-		left := l.at.left
-		commands = v.commandsOf(name, nil, &left, l.at.index)
+		one := name + "\x00" + strconv.Itoa(l.at.index)
+		if commands, known = v.settings.nested[one]; !known {
+			left := l.at.left
+			if commands = v.commandsOf(name, nil, &left, l.at.index); len(commands) > 1 {
+				hold(&v.settings.nested, one, commands)
+			}
+		}
 	}
 	inner := 0
 	for _, c := range commands {

@@ -46,6 +46,7 @@ type settings struct {
 	python    map[string][][]*Part
 	documents map[string][]document // all of a file
 	commands  map[string][]*command // all of a script
+	nested    map[string][]*command // those that come of one command, which runs another script
 	runs      map[string][]*Run
 	pins      map[pinKey]Pin
 }
