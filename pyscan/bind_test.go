@@ -137,3 +137,61 @@ func BenchmarkBindWide(b *testing.B) {
 		parse(b, text.String()).Root.Exit("v0")
 	}
 }
+
+// What a scope may define is asked before it is bound: no way to define a name may be left out there.
+func TestMayDefine(t *testing.T) {
+	m := parse(t, `import a.b, c.d as e
+from f import g, h as i
+from j import *
+type k = int
+l: int
+m: int = 1
+n = o, (p, *q) = r.s, t.u[v] = w
+del x, y.z
+aa += 1
+bb.cc -= 1
+for dd, ee.ff in gg:
+    while hh:
+        ii = lambda jj, *kk, ll=1, **mm: (nn := jj)
+else:
+    oo = 1
+with pp as qq, rr as (ss, tt.uu):
+    pass
+try:
+    vv = 1
+except ww as xx:
+    yy = 1
+finally:
+    zz = [ab for ac in ad for ab in ac if (ae := ab)]
+match af:
+    case [ag, *ah] | {"x": ai, **aj} | ak.al(am=an) | (1 as ao):
+        ap = 1
+@aq
+def ar(as_, /, at: int, *au, av=1, **aw):
+    global ax
+    ax, ay.az = 1
+    nonlocal ba
+    ba = 1
+async def bb():
+    async for bc in bd: pass
+    async with be as bf: pass
+class bg(bh, bi=bj):
+    bk = 1
+    def bl(self):
+        self.bm, self.bn.bo = 1
+        for self.bp in 1: self.bq[1] = 1
+x y = 1 :
+    br = 2
+`)
+	count := 0
+	m.Scopes(func(s *Scope) {
+		for _, name := range s.bind().names {
+			if count++; !s.mayDefine(name) {
+				t.Errorf("%s defines %s", s.Qualified(), name)
+			}
+		}
+	})
+	if count < 60 {
+		t.Errorf("%d names are few", count)
+	}
+}

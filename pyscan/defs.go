@@ -2,6 +2,7 @@ package pyscan
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/trainvet/trainvet/pyscan/syntax"
 )
@@ -111,15 +112,33 @@ func (v *variables) add(name string) int {
 
 // Def is the definition that a name in this scope reads or writes at that place; nil when it comes from outside.
 func (s *Scope) Def(name *syntax.Name) *Def {
+	if s.names&trait(name.ID) == 0 {
+		return nil
+	}
 	b := s.bind() // sets the slots
 	return b.at(name.Slot)
 }
 
 // AttrDef is the definition of a dotted path in this function that reaches the attribute, or nil.
 func (s *Scope) AttrDef(attr *syntax.Attribute) *Def {
+	if !s.MayAssign(attr.Attr) {
+		return nil
+	}
 	b := s.bind()
 	return b.at(attr.Slot)
 }
+
+// mayDefine reports whether the scope may have a definition of a name or dotted path. It binds nothing.
+func (s *Scope) mayDefine(name string) bool {
+	if dot := strings.LastIndexByte(name, '.'); dot >= 0 {
+		return s.MayAssign(name[dot+1:])
+	}
+	return s.names&trait(name) != 0
+}
+
+// MayAssign reports whether the scope may assign to an attribute of that name, of whatever. It binds nothing: of the methods of a class
+// few assign to the one that is asked for.
+func (s *Scope) MayAssign(attr string) bool { return s.attrs&trait(attr) != 0 }
 
 func (b *bound) at(slot int32) *Def {
 	if slot > 0 && int(slot) <= len(b.defs) {
@@ -130,6 +149,9 @@ func (b *bound) at(slot int32) *Def {
 
 // Exit is the definition of a name when the scope ends: what a module or class offers to others. Nil when it has none.
 func (s *Scope) Exit(name string) *Def {
+	if !s.mayDefine(name) {
+		return nil
+	}
 	b := s.bind()
 	if n := b.find(name); n >= 0 {
 		return b.last[n]
@@ -139,6 +161,9 @@ func (s *Scope) Exit(name string) *Def {
 
 // Defs are all definitions of a name or dotted path in the scope, phis left out, in order.
 func (s *Scope) Defs(name string) []*Def {
+	if !s.mayDefine(name) {
+		return nil
+	}
 	b := s.bind()
 	if n := b.find(name); n >= 0 {
 		return b.all[n]

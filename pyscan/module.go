@@ -108,6 +108,8 @@ type Scope struct {
 
 	outer    []string // declared global or nonlocal
 	paths    bool     // it assigns to dotted paths
+	names    uint64   // traits of all names that it defines: most questions about a name need no binding to be answered
+	attrs    uint64   // traits of the last names of all dotted paths that it defines
 	bindOnce sync.Once
 	bound    *bound
 }
@@ -222,6 +224,9 @@ func (c *collector) stmts(in *Scope, body []syntax.Stmt) {
 
 func (c *collector) open(in *Scope, kind ScopeKind, name string, node syntax.Node, params []Param) *Scope {
 	scope := &Scope{Kind: kind, Name: name, Module: c.module, Parent: in, Node: node, Params: params}
+	for i := range params {
+		scope.names |= trait(params[i].Name)
+	}
 	in.Children = append(in.Children, scope)
 	c.module.scopes[node] = scope
 	return scope
@@ -239,9 +244,15 @@ func (c *collector) visitor(in *Scope) func(syntax.Node) {
 	}
 	visit = func(n syntax.Node) {
 		switch n := n.(type) {
-		case *syntax.Constant, *syntax.Name:
+		case *syntax.Constant:
+			return
+		case *syntax.Name:
+			if n.Ctx != syntax.Load {
+				in.names |= trait(n.ID)
+			}
 			return
 		case *syntax.FunctionDef:
+			in.names |= trait(n.Name)
 			each(n.Decorators)
 			if n.Args != nil {
 				each(n.Args.Defaults)
@@ -250,6 +261,7 @@ func (c *collector) visitor(in *Scope) func(syntax.Node) {
 			c.stmts(c.open(in, FuncScope, n.Name, n, Parameters(n.Args)), n.Body)
 			return
 		case *syntax.ClassDef:
+			in.names |= trait(n.Name)
 			each(n.Decorators)
 			each(n.Bases)
 			for _, k := range n.Keywords {
@@ -268,9 +280,20 @@ func (c *collector) visitor(in *Scope) func(syntax.Node) {
 			c.module.Calls = append(c.module.Calls, Call{n, in})
 			in.Calls = append(in.Calls, n)
 		case *syntax.Attribute:
-			in.paths = in.paths || n.Ctx == syntax.Store
+			if n.Ctx != syntax.Load {
+				in.paths = in.paths || n.Ctx == syntax.Store
+				in.attrs |= trait(n.Attr)
+			}
 			visit(n.Value)
 			return
+		case *syntax.ExceptHandler:
+			in.names |= trait(n.Name)
+		case *syntax.MatchAs:
+			in.names |= trait(n.Name)
+		case *syntax.MatchStar:
+			in.names |= trait(n.Name)
+		case *syntax.MatchMapping:
+			in.names |= trait(n.Rest)
 		case *syntax.Global:
 			in.outer = append(in.outer, n.Names...)
 			for _, name := range n.Names {
@@ -302,6 +325,7 @@ func (c *collector) visitor(in *Scope) func(syntax.Node) {
 
 func (c *collector) add(in *Scope, i *Import) {
 	i.Scope = in
+	in.names |= trait(i.Name)
 	c.module.Imports = append(c.module.Imports, i)
 	c.module.imports[i.Node.(*syntax.Alias)] = i
 	if i.Member == "*" {

@@ -581,14 +581,15 @@ func (v *View) instanceAttr(class *pyscan.Class, self *pyscan.Instance, name str
 			return &pyscan.Unknown{Origin: at}
 		}
 		for _, method := range setters {
-			if method.Kind != pyscan.FuncScope || len(method.Params) == 0 || isStatic(method) {
+			if method.Kind != pyscan.FuncScope || len(method.Params) == 0 || !method.MayAssign(name) {
 				continue
 			}
-			defs := method.Defs(method.Params[0].Name + "." + name)
-			if len(defs) == 0 {
+			path := method.Params[0].Name + "." + name
+			defs := method.Defs(path)
+			if len(defs) == 0 || isStatic(method) {
 				continue
 			}
-			if last := method.Exit(method.Params[0].Name + "." + name); method.Name == "__init__" && last != nil {
+			if last := method.Exit(path); method.Name == "__init__" && last != nil {
 				defs = []*pyscan.Def{last} // what __init__ assigned before is gone when it returns
 			}
 			frame := v.methodFrame(method, one, self)
