@@ -100,15 +100,20 @@ func (r *reacher) calls(scope *pyscan.Scope, depth int) bool {
 
 // near reports whether what an expression names can lead to a word with so many calls.
 func (r *reacher) near(scope *pyscan.Scope, e syntax.Expr, depth int) bool {
+	far := r.far(scope, e)
+	return far <= depth && (far <= 1 || !r.link.Foreign(scope, e)) // a word of a library may have another name here
+}
+
+// far is how many calls away a word may be, by the name of an expression alone.
+func (r *reacher) far(scope *pyscan.Scope, e syntax.Expr) int {
 	if attr, ok := e.(*syntax.Attribute); ok && plainMethod(attr) {
-		return false
+		return maxReach + 1
 	}
 	name := pyscan.LastName(e)
 	if name == "" {
-		return true
+		return 0
 	}
-	far := r.link.Distance(scope.Module, r.words, name)
-	return far <= depth && (far <= 1 || !r.link.Foreign(scope, e)) // a word of a library may have another name here
+	return r.link.Distance(scope.Module, r.words, name)
 }
 
 // runs reports whether calling what an expression stands for runs one of the words.
@@ -134,11 +139,14 @@ func (r *reacher) handed(scope *pyscan.Scope, arg syntax.Expr, depth int) bool {
 	case *syntax.Lambda:
 		return r.runs(scope, arg, depth)
 	case *syntax.Name:
+		if r.far(scope, arg) > depth { // of most names that is so
+			return false
+		}
 		if def := scope.Def(arg); def != nil && def.Kind != pyscan.ScopeDef && def.Kind != pyscan.ImportDef && !r.aliases(scope, def) {
 			return false
 		}
 	case *syntax.Attribute:
-		if !r.link.Defined(scope.Module, arg.Attr) {
+		if r.far(scope, arg) > depth || !r.link.Defined(scope.Module, arg.Attr) {
 			return false
 		}
 	default:
