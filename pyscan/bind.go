@@ -8,7 +8,8 @@ import (
 
 // binder walks a scope in the order of execution and gives each use the definitions that reach it: static single
 // assignment on the tree. The state is one current definition a name; branches are undone by a log and joined by phis, so
-// that the work grows with the changes made, not with the number of names.
+// that the work grows with the changes made, not with the number of names. A file has one for all its scopes, one after another:
+// what it takes for a while is taken once.
 type binder struct {
 	scope    *Scope
 	out      bound
@@ -20,7 +21,9 @@ type binder struct {
 	paths    bool                     // the scope assigns to dotted paths
 	below    map[string][]int         // the dotted paths that begin with a name
 	visit    func(syntax.Node)        // node, as a value
-	free     []Def                    // for the next definitions
+	free     []Def                    // for the next definitions, of any scope of the file
+	made     int                      // definitions so far
+	ways     []change                 // what branches of the scope changed
 	marks    []int                    // by variable: the last stamp that it got
 	stamp    int
 }
@@ -43,55 +46,74 @@ type loopState struct {
 	breaks    []branch
 }
 
-func (b *binder) run() {
-	s := b.scope
-	b.params()
+// bind binds a scope.
+func (b *binder) bind(s *Scope) *bound {
+	b.scope, b.paths, b.dead = s, s.paths, false
+	b.out = bound{variables: variables{names: b.out.names[:0]}, defs: b.out.defs[:0]}
+	b.current, b.log, b.loops, b.ways = b.current[:0], b.log[:0], b.loops[:0], b.ways[:0]
+	b.assigned, b.below = nil, nil
+	if b.visit == nil {
+		b.visit = b.node
+	}
+	for i, p := range s.Params {
+		b.name(p.Name, &Def{Kind: ParamDef, Node: p.Node, Annotation: p.Annotation, Param: i})
+	}
 	if lambda, ok := s.Node.(*syntax.Lambda); ok {
 		b.expr(lambda.Body)
 	} else {
 		b.block(s.Body())
 	}
-	b.out.last = b.current
-	// The definitions of all variables lie in one array, one after another.
-	counts, total := make([]int, len(b.current)), 0
+	return b.finish()
+}
+
+// finish gives what was found, in lists that are as long as they need to be.
+func (b *binder) finish() *bound {
+	out, variables := &bound{}, len(b.current)
+	*out = b.out
+	out.names = slices.Clone(b.out.names)
+	out.from = make([]int32, variables+1)
+	total := 0
 	for _, def := range b.out.defs {
 		if def.Kind != PhiDef {
-			counts[def.variable]++
+			out.from[def.variable+1]++
 			total++
 		}
 	}
-	room := make([]*Def, total)
-	b.out.all = make([][]*Def, len(b.current))
-	for variable, n := range counts {
-		b.out.all[variable], room = room[:0:n], room[n:]
+	room := make([]*Def, len(b.out.defs)+variables+total)
+	out.defs, room = room[:len(b.out.defs):len(b.out.defs)], room[len(b.out.defs):]
+	copy(out.defs, b.out.defs)
+	out.last, out.all = room[:variables:variables], room[variables:]
+	copy(out.last, b.current)
+	for variable := range variables {
+		out.from[variable+1] += out.from[variable]
 	}
-	for _, def := range b.out.defs {
-		if def.Kind != PhiDef {
-			b.out.all[def.variable] = append(b.out.all[def.variable], def)
+	for i := len(out.defs) - 1; i >= 0; i-- { // from the ends of the lists of the variables, which become their beginnings
+		if def := out.defs[i]; def.Kind != PhiDef {
+			out.from[def.variable+1]--
+			out.all[out.from[def.variable+1]] = def
 		}
 	}
+	copy(out.from, out.from[1:])
+	out.from[variables] = int32(total)
+	return out
 }
+
+// Definitions are made in chunks: a quarter of those that there are, so that little is left over in the end.
+const (
+	minDefs = 6
+	maxDefs = 128
+)
 
 // make is a new definition with the content of another.
 func (b *binder) make(def *Def) *Def {
 	if len(b.free) == 0 {
-		b.free = make([]Def, min(max(2, len(b.out.defs)/2), 32))
+		b.free = make([]Def, min(max(b.made/4, minDefs), maxDefs))
+		b.made += len(b.free)
 	}
 	made := &b.free[0]
 	b.free = b.free[1:]
 	*made = *def
 	return made
-}
-
-func (b *binder) params() {
-	params := b.scope.Params
-	if n := len(params); n > 0 {
-		b.current, b.out.names, b.out.defs, b.log = make([]*Def, 0, n+2), make([]string, 0, n+2), make([]*Def, 0, n+4), make([]change, 0, n+4)
-		b.free = make([]Def, n)
-	}
-	for i, p := range params {
-		b.name(p.Name, &Def{Kind: ParamDef, Node: p.Node, Annotation: p.Annotation, Param: i})
-	}
 }
 
 func (b *binder) index(name string) int {
@@ -160,12 +182,13 @@ func (b *binder) peek(mark int) branch {
 		return out
 	}
 	fresh := b.fresh()
-	out.changes = make([]change, 0, len(b.log)-mark)
+	first := len(b.ways)
 	for _, c := range b.log[mark:] {
 		if fresh(c.name) {
-			out.changes = append(out.changes, change{c.name, b.current[c.name]})
+			b.ways = append(b.ways, change{c.name, b.current[c.name]})
 		}
 	}
+	out.changes = b.ways[first:len(b.ways):len(b.ways)]
 	slices.SortFunc(out.changes, func(x, y change) int { return x.name - y.name })
 	return out
 }
@@ -638,7 +661,7 @@ func (b *binder) node(n syntax.Node) {
 			n.Slot = b.use(n.ID)
 		}
 	case *syntax.Attribute:
-		if b.paths && n.Ctx == syntax.Load {
+		if b.paths && n.Ctx == syntax.Load && b.scope.MayAssign(n.Attr) {
 			if path := Path(n); path != "" {
 				n.Slot = b.reach(path, n.Slot)
 			}

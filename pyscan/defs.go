@@ -50,9 +50,10 @@ type Def struct {
 // bound is what binding a scope finds.
 type bound struct {
 	variables
-	defs    []*Def   // by slot - 1
-	last    []*Def   // by variable: what it is when the scope ends
-	all     [][]*Def // by variable: every definition but phis
+	defs    []*Def  // by slot - 1
+	last    []*Def  // by variable: what it is when the scope ends
+	all     []*Def  // every definition but phis, variable after variable
+	from    []int32 // by variable: where its definitions begin in all
 	returns []*syntax.Return
 	yields  []syntax.Expr
 }
@@ -60,8 +61,8 @@ type bound struct {
 // variables numbers the names and dotted paths that a scope defines, in the order in which it is asked for them.
 type variables struct {
 	names  []string
-	traits uint64         // of all names: what find looks at first, since most names of a function are none of these
-	number map[string]int // nil while the names are few
+	traits uint64  // of all names: what find looks at first, since most names of a function are none of these
+	table  []int32 // numbers, plus 1, where the hashes of the names lead, or behind; nil while the names are few
 }
 
 // trait is a bit that names share by chance alone.
@@ -72,19 +73,19 @@ func trait(name string) uint64 {
 	return 1 << ((uint(len(name)) + 5*uint(name[0]) + 11*uint(name[len(name)-1])) & 63)
 }
 
-// fewNames is up to how many names looking through all of them is faster than a map, and lighter.
-const fewNames = 12
+// fewNames is up to how many names looking through all of them is faster than a table, and lighter.
+const (
+	fewNames = 12
+	minTable = 32 // a power of two, as all sizes of tables
+)
 
 // find is the number of a name, or -1.
 func (v *variables) find(name string) int {
 	if v.traits&trait(name) == 0 {
 		return -1
 	}
-	if v.number != nil {
-		if n, known := v.number[name]; known {
-			return n
-		}
-		return -1
+	if v.table != nil {
+		return int(v.table[v.place(name)]) - 1
 	}
 	for n, have := range v.names {
 		if have == name {
@@ -94,18 +95,38 @@ func (v *variables) find(name string) int {
 	return -1
 }
 
+// place is where in the table a name stands or would stand. The table is never more than half full.
+func (v *variables) place(name string) int {
+	mask := uint32(len(v.table) - 1)
+	for at := hash(name) & mask; ; at = (at + 1) & mask {
+		if n := v.table[at]; n == 0 || v.names[n-1] == name {
+			return int(at)
+		}
+	}
+}
+
+func hash(name string) uint32 { // FNV-1a
+	h := uint32(2166136261)
+	for i := range len(name) {
+		h = (h ^ uint32(name[i])) * 16777619
+	}
+	return h
+}
+
 // add gives a new name its number.
 func (v *variables) add(name string) int {
 	n := len(v.names)
 	v.names = append(v.names, name)
 	v.traits |= trait(name)
-	if v.number == nil && n == fewNames {
-		v.number = make(map[string]int, 3*fewNames)
+	switch {
+	case n+1 <= fewNames:
+	case 2*(n+1) > len(v.table):
+		v.table = make([]int32, max(minTable, 2*len(v.table)))
 		for i, name := range v.names {
-			v.number[name] = i
+			v.table[v.place(name)] = int32(i + 1)
 		}
-	} else if v.number != nil {
-		v.number[name] = n
+	default:
+		v.table[v.place(name)] = int32(n + 1)
 	}
 	return n
 }
@@ -166,17 +187,23 @@ func (s *Scope) Defs(name string) []*Def {
 	}
 	b := s.bind()
 	if n := b.find(name); n >= 0 {
-		return b.all[n]
+		return b.of(n)
 	}
 	return nil
+}
+
+// of are all definitions of a variable but phis.
+func (b *bound) of(variable int) []*Def {
+	end := b.from[variable+1]
+	return b.all[b.from[variable]:end:end]
 }
 
 // Defined calls yield for each name and dotted path that the scope defines, in the order of the first one.
 func (s *Scope) Defined(yield func(name string, defs []*Def)) {
 	b := s.bind()
-	for n, defs := range b.all {
-		if len(defs) > 0 {
-			yield(b.names[n], defs)
+	for n, name := range b.names {
+		if defs := b.of(n); len(defs) > 0 {
+			yield(name, defs)
 		}
 	}
 }
@@ -192,10 +219,9 @@ func (s *Scope) Outer(name string) bool { return slices.Contains(s.outer, name) 
 
 func (s *Scope) bind() *bound {
 	s.bindOnce.Do(func() {
-		b := &binder{scope: s, paths: s.paths}
-		b.visit = b.node
-		b.run()
-		s.bound = &b.out
+		s.Module.binding.Lock()
+		defer s.Module.binding.Unlock()
+		s.bound = s.Module.binder.bind(s)
 	})
 	return s.bound
 }

@@ -3,6 +3,7 @@
 package pyscan
 
 import (
+	"bytes"
 	"strings"
 	"sync"
 
@@ -18,10 +19,12 @@ type Module struct {
 	*Summary
 	Root    *Scope // the module's own scope
 	Calls   []Call // every call, in the order of the text
-	byName  func() map[string][]Call
+	byName  func() callIndex
 	scopes  map[syntax.Node]*Scope
 	imports map[*syntax.Alias]*Import
 	bodies  bodies
+	binding sync.Mutex // of the binder
+	binder  binder
 }
 
 // Call is a call, with the scope that it stands in.
@@ -106,6 +109,7 @@ type Scope struct {
 	Children []*Scope       // functions and classes defined directly in it, in order
 	Calls    []*syntax.Call // those that run when its body does, in the order of the text
 
+	calls    int      // as many as Calls will be
 	outer    []string // declared global or nonlocal
 	paths    bool     // it assigns to dotted paths
 	names    uint64   // traits of all names that it defines: most questions about a name need no binding to be answered
@@ -195,135 +199,192 @@ func (m *Module) Scopes(yield func(*Scope)) {
 func New(tree *syntax.File) *Module {
 	m := &Module{File: tree.Source, Tree: tree, Summary: &Summary{Globals: map[string][]*Scope{}}, scopes: map[syntax.Node]*Scope{}, imports: map[*syntax.Alias]*Import{}}
 	m.Root = &Scope{Kind: ModuleScope, Name: "<module>", Module: m}
-	collect := collector{module: m}
-	collect.stmts(m.Root, tree.Body)
-	m.byName = sync.OnceValue(func() map[string][]Call {
-		calls := map[string][]Call{}
-		for _, call := range m.Calls {
-			if name := LastName(call.Func); name != "" {
-				calls[name] = append(calls[name], call)
-			}
-		}
-		return calls
-	})
+	m.Calls = make([]Call, 0, bytes.Count(m.File.Text, []byte("("))) // room for all of them
+	collect := collector{module: m, in: m.Root}
+	collect.each = collect.visit
+	collect.stmts(tree.Body)
+	collect.hand()
+	m.byName = sync.OnceValue(m.callsByName)
 	return m
 }
 
+// callIndex holds calls by the last names of their callees; all lie in one list.
+type callIndex struct {
+	number map[string]int
+	lists  [][]Call
+}
+
+func (m *Module) callsByName() callIndex {
+	index, of, counts := callIndex{number: map[string]int{}}, make([]int, len(m.Calls)), []int{}
+	for i, call := range m.Calls {
+		name := LastName(call.Func)
+		number, known := index.number[name]
+		if !known {
+			number = len(counts)
+			index.number[name], counts = number, append(counts, 0)
+		}
+		of[i] = number
+		counts[number]++
+	}
+	room := make([]Call, len(m.Calls))
+	index.lists = make([][]Call, len(counts))
+	for number, n := range counts {
+		index.lists[number], room = room[:0:n], room[n:]
+	}
+	for i, call := range m.Calls {
+		index.lists[of[i]] = append(index.lists[of[i]], call)
+	}
+	return index
+}
+
 // CallsOf are the calls whose callee ends in a name, in the order of the text.
-func (m *Module) CallsOf(name string) []Call { return m.byName()[name] }
+func (m *Module) CallsOf(name string) []Call {
+	index := m.byName()
+	if number, known := index.number[name]; known && name != "" {
+		return index.lists[number]
+	}
+	return nil
+}
 
 // collector makes the scopes of a file.
-type collector struct{ module *Module }
+type collector struct {
+	module *Module
+	in     *Scope            // whose nodes are visited
+	each   func(syntax.Node) // visit, as a value
+	free   []Scope           // for the next scopes
+}
 
-func (c *collector) stmts(in *Scope, body []syntax.Stmt) {
-	visit := c.visitor(in)
+func (c *collector) stmts(body []syntax.Stmt) {
 	for _, stmt := range body {
-		visit(stmt)
+		c.visit(stmt)
 	}
 }
 
-func (c *collector) open(in *Scope, kind ScopeKind, name string, node syntax.Node, params []Param) *Scope {
-	scope := &Scope{Kind: kind, Name: name, Module: c.module, Parent: in, Node: node, Params: params}
+func (c *collector) exprs(list []syntax.Expr) {
+	for _, e := range list {
+		if e != nil {
+			c.visit(e)
+		}
+	}
+}
+
+func (c *collector) defaults(args *syntax.Arguments) {
+	if args != nil {
+		c.exprs(args.Defaults)
+		c.exprs(args.KwDefaults)
+	}
+}
+
+// chunk is how many scopes are made at a time.
+const chunk = 8
+
+func (c *collector) open(kind ScopeKind, name string, node syntax.Node, params []Param) *Scope {
+	if len(c.free) == 0 {
+		c.free = make([]Scope, chunk)
+	}
+	scope := &c.free[0]
+	c.free = c.free[1:]
+	scope.Kind, scope.Name, scope.Module, scope.Parent, scope.Node, scope.Params = kind, name, c.module, c.in, node, params
 	for i := range params {
 		scope.names |= trait(params[i].Name)
 	}
-	in.Children = append(in.Children, scope)
+	c.in.Children = append(c.in.Children, scope)
 	c.module.scopes[node] = scope
 	return scope
 }
 
-// visitor gives the function that takes in a node of a scope, and all below it.
-func (c *collector) visitor(in *Scope) func(syntax.Node) {
-	var visit func(syntax.Node)
-	each := func(list []syntax.Expr) {
-		for _, e := range list {
-			if e != nil {
-				visit(e)
+// visit takes in a node of the scope, and all below it.
+func (c *collector) visit(n syntax.Node) {
+	in := c.in
+	switch n := n.(type) {
+	case *syntax.Constant:
+		return
+	case *syntax.Name:
+		if n.Ctx != syntax.Load {
+			in.names |= trait(n.ID)
+		}
+		return
+	case *syntax.FunctionDef:
+		in.names |= trait(n.Name)
+		c.exprs(n.Decorators)
+		c.defaults(n.Args)
+		c.in = c.open(FuncScope, n.Name, n, Parameters(n.Args))
+		c.stmts(n.Body)
+		c.in = in
+		return
+	case *syntax.ClassDef:
+		in.names |= trait(n.Name)
+		c.exprs(n.Decorators)
+		c.exprs(n.Bases)
+		for _, k := range n.Keywords {
+			c.visit(k.Value)
+		}
+		c.in = c.open(ClassScope, n.Name, n, nil)
+		c.stmts(n.Body)
+		c.in = in
+		return
+	case *syntax.Lambda:
+		c.defaults(n.Args)
+		c.in = c.open(LambdaScope, "<lambda>", n, Parameters(n.Args))
+		c.visit(n.Body)
+		c.in = in
+		return
+	case *syntax.Call:
+		c.module.Calls = append(c.module.Calls, Call{n, in})
+		in.calls++
+	case *syntax.Attribute:
+		if n.Ctx != syntax.Load {
+			in.paths = in.paths || n.Ctx == syntax.Store
+			in.attrs |= trait(n.Attr)
+		}
+		c.visit(n.Value)
+		return
+	case *syntax.ExceptHandler:
+		in.names |= trait(n.Name)
+	case *syntax.MatchAs:
+		in.names |= trait(n.Name)
+	case *syntax.MatchStar:
+		in.names |= trait(n.Name)
+	case *syntax.MatchMapping:
+		in.names |= trait(n.Rest)
+	case *syntax.Global:
+		in.outer = append(in.outer, n.Names...)
+		for _, name := range n.Names {
+			c.module.Globals[name] = append(c.module.Globals[name], in)
+		}
+	case *syntax.Nonlocal:
+		in.outer = append(in.outer, n.Names...)
+	case *syntax.Import:
+		for _, alias := range n.Names {
+			name, _, dotted := strings.Cut(alias.Name, ".")
+			if alias.AsName != "" {
+				name = alias.AsName
 			}
+			c.add(&Import{Name: name, Module: alias.Name, Whole: alias.AsName == "" && dotted, Node: alias})
+		}
+	case *syntax.ImportFrom:
+		for _, alias := range n.Names {
+			name := alias.Name
+			if alias.AsName != "" {
+				name = alias.AsName
+			}
+			c.add(&Import{Name: name, Module: n.Module, Level: n.Level, Member: alias.Name, Node: alias})
 		}
 	}
-	visit = func(n syntax.Node) {
-		switch n := n.(type) {
-		case *syntax.Constant:
-			return
-		case *syntax.Name:
-			if n.Ctx != syntax.Load {
-				in.names |= trait(n.ID)
-			}
-			return
-		case *syntax.FunctionDef:
-			in.names |= trait(n.Name)
-			each(n.Decorators)
-			if n.Args != nil {
-				each(n.Args.Defaults)
-				each(n.Args.KwDefaults)
-			}
-			c.stmts(c.open(in, FuncScope, n.Name, n, Parameters(n.Args)), n.Body)
-			return
-		case *syntax.ClassDef:
-			in.names |= trait(n.Name)
-			each(n.Decorators)
-			each(n.Bases)
-			for _, k := range n.Keywords {
-				visit(k.Value)
-			}
-			c.stmts(c.open(in, ClassScope, n.Name, n, nil), n.Body)
-			return
-		case *syntax.Lambda:
-			if n.Args != nil {
-				each(n.Args.Defaults)
-				each(n.Args.KwDefaults)
-			}
-			c.visitor(c.open(in, LambdaScope, "<lambda>", n, Parameters(n.Args)))(n.Body)
-			return
-		case *syntax.Call:
-			c.module.Calls = append(c.module.Calls, Call{n, in})
-			in.Calls = append(in.Calls, n)
-		case *syntax.Attribute:
-			if n.Ctx != syntax.Load {
-				in.paths = in.paths || n.Ctx == syntax.Store
-				in.attrs |= trait(n.Attr)
-			}
-			visit(n.Value)
-			return
-		case *syntax.ExceptHandler:
-			in.names |= trait(n.Name)
-		case *syntax.MatchAs:
-			in.names |= trait(n.Name)
-		case *syntax.MatchStar:
-			in.names |= trait(n.Name)
-		case *syntax.MatchMapping:
-			in.names |= trait(n.Rest)
-		case *syntax.Global:
-			in.outer = append(in.outer, n.Names...)
-			for _, name := range n.Names {
-				c.module.Globals[name] = append(c.module.Globals[name], in)
-			}
-		case *syntax.Nonlocal:
-			in.outer = append(in.outer, n.Names...)
-		case *syntax.Import:
-			for _, alias := range n.Names {
-				name, _, dotted := strings.Cut(alias.Name, ".")
-				if alias.AsName != "" {
-					name = alias.AsName
-				}
-				c.add(in, &Import{Name: name, Module: alias.Name, Whole: alias.AsName == "" && dotted, Node: alias})
-			}
-		case *syntax.ImportFrom:
-			for _, alias := range n.Names {
-				name := alias.Name
-				if alias.AsName != "" {
-					name = alias.AsName
-				}
-				c.add(in, &Import{Name: name, Module: n.Module, Level: n.Level, Member: alias.Name, Node: alias})
-			}
-		}
-		syntax.Children(n, visit)
-	}
-	return visit
+	syntax.Children(n, c.each)
 }
 
-func (c *collector) add(in *Scope, i *Import) {
+// hand gives each scope its calls; all lie in one list.
+func (c *collector) hand() {
+	room := make([]*syntax.Call, len(c.module.Calls))
+	c.module.Scopes(func(s *Scope) { s.Calls, room = room[:0:s.calls], room[s.calls:] })
+	for _, call := range c.module.Calls {
+		call.Scope.Calls = append(call.Scope.Calls, call.Call)
+	}
+}
+
+func (c *collector) add(i *Import) {
+	in := c.in
 	i.Scope = in
 	in.names |= trait(i.Name)
 	c.module.Imports = append(c.module.Imports, i)
