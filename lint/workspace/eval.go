@@ -21,8 +21,7 @@ const (
 
 // evaluator is the state of the linked questions of one view.
 type evaluator struct {
-	memo        map[evalKey]answer
-	busy        map[evalKey]int         // the open questions, and how deep each is
+	memo        map[evalKey]answer      // the open questions among them
 	heads       uint64                  // the depths of open questions that came up again
 	pending     [maxDepth + 1][]evalKey // answers that are not final, by the depth of the last question they wait for
 	stars       map[string]*starred     // by name
@@ -93,7 +92,7 @@ func (v *View) anyInstance(class *pyscan.Class) *pyscan.Instance {
 }
 
 func newEvaluator() evaluator {
-	return evaluator{memo: map[evalKey]answer{}, busy: map[evalKey]int{}, stars: map[string]*starred{}, frames: map[frameKey]*pyscan.Frame{}, instances: map[instanceKey]*pyscan.Instance{}, lineages: map[instanceKey][]*pyscan.Class{}, roots: map[*pyscan.Module]string{}, distances: map[distanceKey]distances{}, far: map[distanceKey]map[string]bool{}, known: map[*pyscan.Module]map[string]string{}, named: map[nameKey]nameFlags{},
+	return evaluator{memo: map[evalKey]answer{}, stars: map[string]*starred{}, frames: map[frameKey]*pyscan.Frame{}, instances: map[instanceKey]*pyscan.Instance{}, lineages: map[instanceKey][]*pyscan.Class{}, roots: map[*pyscan.Module]string{}, distances: map[distanceKey]distances{}, far: map[distanceKey]map[string]bool{}, known: map[*pyscan.Module]map[string]string{}, named: map[nameKey]nameFlags{},
 		modules:     map[string]*pyscan.ModuleValue{},
 		checkpoints: map[*pyscan.Module][]*Checkpoint{}, loops: map[*pyscan.Module][]*loop.Loop{}, located: map[importKey]string{}, holds: map[importKey]bool{}, foreign: map[*pyscan.Import]bool{}, tops: map[string]string{}, projects: map[string]string{}}
 }
@@ -114,10 +113,9 @@ func answered[K comparable, V any](known *map[K]V, key K, make func() V) V {
 // reset forgets everything, and keeps the memory of the large maps.
 func (ev *evaluator) reset() {
 	next := newEvaluator()
-	next.memo, next.frames, next.busy, next.pending, next.instances, next.named = ev.memo, ev.frames, ev.busy, ev.pending, ev.instances, ev.named
+	next.memo, next.frames, next.pending, next.instances, next.named = ev.memo, ev.frames, ev.pending, ev.instances, ev.named
 	clear(next.memo)
 	clear(next.frames)
-	clear(next.busy)
 	clear(next.instances)
 	clear(next.named)
 	for i := range next.pending {
@@ -153,16 +151,23 @@ func (v *View) EvalDef(scope *pyscan.Scope, frame *pyscan.Frame, def *pyscan.Def
 // remembered is the answer to a question that was asked before, as most were. Callers look here before they make anything for guard.
 func (ev *evaluator) remembered(key evalKey) (pyscan.Value, bool) {
 	known, ok := ev.memo[key]
+	if !ok || known.heads&asked != 0 {
+		return nil, false
+	}
 	ev.heads |= known.heads
-	return known.value, ok
+	return known.value, true
 }
 
 // answer is a value, and the questions, by depth, that were still open while it was found and came up again in finding it:
 // until they are answered it is not final.
+// Of a question that is open itself, heads is asked and how deep it is.
 type answer struct {
 	value pyscan.Value
 	heads uint64
 }
+
+// asked is no bit of a depth: those are maxDepth at most.
+const asked = 1 << 63
 
 // guard answers a question that the memo does not know. It remembers answers and cuts cycles and limits. What was found while a question above was open, and needed its answer, is
 // kept for as long as that question is open; so each question of a cycle is asked once for its head, and not once for each way round.
@@ -172,8 +177,8 @@ func (v *View) guard(key evalKey, at pyscan.Origin, run func() pyscan.Value) pys
 		ev.steps = 0
 	}
 	ev.steps++
-	if head, busy := ev.busy[key]; busy {
-		ev.heads |= 1 << head
+	if head := ev.memo[key].heads; head&asked != 0 {
+		ev.heads |= 1 << (head &^ asked)
 		return &pyscan.Unknown{Origin: at}
 	}
 	switch {
@@ -185,12 +190,11 @@ func (v *View) guard(key evalKey, at pyscan.Origin, run func() pyscan.Value) pys
 		return &pyscan.Unknown{Origin: at}
 	}
 	depth, outer := ev.depth, ev.heads
-	ev.busy[key] = depth
+	ev.memo[key] = answer{nil, asked | uint64(depth)}
 	ev.depth++
 	ev.heads = 0
 	value := run()
 	ev.depth--
-	delete(ev.busy, key)
 	ev.heads &= 1<<depth - 1 // this one is answered
 	ev.memo[key] = answer{value, ev.heads}
 	if ev.heads != 0 {

@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/trainvet/trainvet/pyscan"
@@ -160,13 +159,16 @@ func (v *View) Callers(function *pyscan.Scope) []pyscan.Call {
 	var list []pyscan.Call
 	own := function.Module.File.Path
 	if name != "forward" && name != "__call__" && name != "<lambda>" {
-		files := []string{own}
-		elsewhere := v.Mentioning(own, name)
-		if !IsTest(own) { // what a test passes says nothing of a run
-			elsewhere = slices.DeleteFunc(slices.Clone(elsewhere), IsTest)
-		}
-		if len(elsewhere) <= maxCallerFiles {
-			files = append(files, elsewhere...)
+		files, test := []string{own}, IsTest(own)
+		for _, file := range v.Mentioning(own, name) {
+			if !test && IsTest(file) { // what a test passes says nothing of a run
+				continue
+			}
+			if len(files) > maxCallerFiles { // too many
+				files = files[:1]
+				break
+			}
+			files = append(files, file)
 		}
 		for i, file := range files {
 			if i > 0 && file == own {

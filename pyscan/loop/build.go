@@ -21,9 +21,9 @@ type builder struct {
 	scope    *pyscan.Scope
 	frame    *pyscan.Frame
 	loop     *Loop
-	guard    Guard
+	guard    *branch
 	contexts []Context
-	held     int // conditions of guard that stand around the innermost with statement
+	held     *branch // the guard that stands around the innermost with statement
 	via      []source.Place
 	active   []*pyscan.Scope // functions being spliced
 	order    *int
@@ -31,6 +31,48 @@ type builder struct {
 	spliced  *int // what this file may still splice in
 	asked    *int // while a with item is read: the expressions that may still be
 	silence  *silence
+	scratch  *Event // for a call that may be an event: most are none
+}
+
+// branch is a place under a test, behind the tests that stand around it. Most places hold no event, so a Guard is made only where it is
+// asked for.
+type branch struct {
+	outer   *branch
+	test    syntax.Expr
+	negated bool
+	scope   *pyscan.Scope // of the test
+	frame   *pyscan.Frame
+	conds   []Cond // instead of a test
+	made    bool
+	guard   Guard
+}
+
+// when is the branch below this place where a test holds, or does not.
+func (b *builder) when(test syntax.Expr, negated bool) *branch {
+	return &branch{outer: b.guard, test: test, negated: negated, scope: b.scope, frame: b.frame}
+}
+
+// known is the branch below this place under a condition.
+func (b *builder) known(c Cond) *branch {
+	c.Scope, c.Frame = b.scope, b.frame
+	return &branch{outer: b.guard, conds: []Cond{c}}
+}
+
+// guardOf gives the conditions of a branch.
+func (b *builder) guardOf(at *branch) Guard {
+	if at == nil {
+		return nil
+	}
+	if !at.made {
+		conds := at.conds
+		if at.test != nil {
+			there := *b
+			there.scope, there.frame = at.scope, at.frame
+			conds = there.conditions(at.test, at.negated, 0)
+		}
+		at.guard, at.made = b.guardOf(at.outer).With(conds...), true
+	}
+	return at.guard
 }
 
 // Mentions are byte strings of which a file must hold at least one for Find to look into it: without any of them neither a
@@ -138,7 +180,7 @@ func classify(l *Loop) {
 func build(scope *pyscan.Scope, link Linker, silence *silence, spliced *int) *Loop {
 	order, budget := 0, maxStatements
 	root := &Loop{Scope: scope, At: place(scope, scope.Node)}
-	b := &builder{link: link, scope: scope, loop: root, order: &order, budget: &budget, spliced: spliced, silence: silence, active: []*pyscan.Scope{scope}}
+	b := &builder{link: link, scope: scope, loop: root, order: &order, budget: &budget, spliced: spliced, silence: silence, active: []*pyscan.Scope{scope}, scratch: &Event{}}
 	b.contexts = b.decorators(scope)
 	b.block(scope.Body())
 	return root
@@ -176,9 +218,9 @@ func (b *builder) block(body []syntax.Stmt) {
 		if s, ok := stmt.(*syntax.If); ok {
 			switch {
 			case b.skips(s.Body) && !leaves(s.OrElse):
-				b.guard = b.guard.With(b.conditions(s.Test, true, 0)...)
+				b.guard = b.when(s.Test, true)
 			case b.skips(s.OrElse) && !leaves(s.Body):
-				b.guard = b.guard.With(b.conditions(s.Test, false, 0)...)
+				b.guard = b.when(s.Test, false)
 			}
 		}
 	}
@@ -225,9 +267,10 @@ func (b *builder) affords() bool {
 	return *b.spliced >= 0
 }
 
-func (b *builder) under(conds []Cond, run func()) {
+// under lets run walk what stands in a branch below this place.
+func (b *builder) under(inner *branch, run func()) {
 	guard := b.guard
-	b.guard = guard.With(conds...)
+	b.guard = inner
 	run()
 	b.guard = guard
 }
@@ -245,9 +288,9 @@ func (b *builder) stmt(stmt syntax.Stmt) {
 	switch s := stmt.(type) {
 	case *syntax.If:
 		b.expr(s.Test)
-		b.under(b.conditions(s.Test, false, 0), func() { b.block(s.Body) })
+		b.under(b.when(s.Test, false), func() { b.block(s.Body) })
 		if len(s.OrElse) > 0 {
-			b.under(b.conditions(s.Test, true, 0), func() { b.block(s.OrElse) })
+			b.under(b.when(s.Test, true), func() { b.block(s.OrElse) })
 		}
 	case *syntax.For:
 		b.expr(s.Iter)
@@ -267,20 +310,20 @@ func (b *builder) stmt(stmt syntax.Stmt) {
 			b.contexts = around(b.contexts, made...)
 		}
 		held := b.held
-		b.held = len(b.guard)
+		b.held = b.guard
 		b.block(s.Body)
 		b.contexts, b.held = contexts, held
 	case *syntax.Try:
 		b.block(s.Body)
 		for _, h := range s.Handlers {
-			b.under([]Cond{{Kind: Exception, Expr: h.Type, Scope: b.scope, Frame: b.frame}}, func() { b.block(h.Body) })
+			b.under(b.known(Cond{Kind: Exception, Expr: h.Type}), func() { b.block(h.Body) })
 		}
 		b.block(s.OrElse)
 		b.block(s.Final)
 	case *syntax.Match:
 		b.expr(s.Subject)
 		for _, c := range s.Cases {
-			b.under([]Cond{{Kind: UnknownCond, Expr: s.Subject, Scope: b.scope, Frame: b.frame}}, func() { b.block(c.Body) })
+			b.under(b.known(Cond{Kind: UnknownCond, Expr: s.Subject}), func() { b.block(c.Body) })
 		}
 	case *syntax.FunctionDef, *syntax.ClassDef:
 	case *syntax.Assign:
@@ -314,7 +357,7 @@ func (b *builder) children(node syntax.Node) {
 
 func (b *builder) inner(node syntax.Stmt, test syntax.Expr, body []syntax.Stmt) {
 	*b.order++
-	l := &Loop{Node: node, Scope: b.scope, Frame: b.frame, Outer: b.loop, Guard: b.guard, Contexts: b.contexts, At: place(b.scope, node), Via: b.via, Order: *b.order}
+	l := &Loop{Node: node, Scope: b.scope, Frame: b.frame, Outer: b.loop, Guard: b.guardOf(b.guard), Contexts: b.contexts, At: place(b.scope, node), Via: b.via, Order: *b.order}
 	b.loop.Items = append(b.loop.Items, Item{Loop: l})
 	guard, outer := b.guard, b.loop
 	b.guard, b.loop = nil, l
@@ -336,13 +379,13 @@ func (b *builder) expr(e syntax.Expr) {
 		guard := b.guard
 		for _, value := range e.Values {
 			b.expr(value)
-			b.guard = b.guard.With(b.conditions(value, e.Op == syntax.Or, 0)...)
+			b.guard = b.when(value, e.Op == syntax.Or)
 		}
 		b.guard = guard
 	case *syntax.IfExp:
 		b.expr(e.Test)
-		b.under(b.conditions(e.Test, false, 0), func() { b.expr(e.Body) })
-		b.under(b.conditions(e.Test, true, 0), func() { b.expr(e.OrElse) })
+		b.under(b.when(e.Test, false), func() { b.expr(e.Body) })
+		b.under(b.when(e.Test, true), func() { b.expr(e.OrElse) })
 	case *syntax.Comp:
 		b.comprehension(e)
 	case *syntax.Call:
@@ -368,7 +411,7 @@ func (b *builder) comprehension(c *syntax.Comp) {
 		return
 	}
 	*b.order++
-	l := &Loop{Scope: b.scope, Frame: b.frame, Outer: b.loop, Guard: b.guard, Contexts: b.contexts, At: place(b.scope, c), Via: b.via, Order: *b.order}
+	l := &Loop{Scope: b.scope, Frame: b.frame, Outer: b.loop, Guard: b.guardOf(b.guard), Contexts: b.contexts, At: place(b.scope, c), Via: b.via, Order: *b.order}
 	outer, guard := b.loop, b.guard
 	for _, g := range c.Generators {
 		b.expr(g.Iter)
@@ -394,7 +437,7 @@ func hasCall(e syntax.Expr) bool {
 
 func (b *builder) emit(e *Event) *Event {
 	*b.order++
-	e.Scope, e.Frame, e.Guard, e.Contexts, e.Via, e.Order = b.scope, b.frame, b.guard, b.contexts, b.via, *b.order
+	e.Scope, e.Frame, e.Guard, e.Contexts, e.Via, e.Order = b.scope, b.frame, b.guardOf(b.guard), b.contexts, b.via, *b.order
 	e.At = place(b.scope, e.Node)
 	b.loop.Items = append(b.loop.Items, Item{Event: e})
 	return e
@@ -409,13 +452,15 @@ func (b *builder) call(call *syntax.Call) {
 	if library(b.link, b.scope, call.Func) {
 		return
 	}
-	var callee pyscan.Value = &pyscan.Unknown{Origin: pyscan.From(b.scope.Module, call.Func)}
-	if attr, ok := call.Func.(*syntax.Attribute); !ok || !plainMethod(attr) {
+	var callee pyscan.Value
+	if attr, ok := call.Func.(*syntax.Attribute); ok && plainMethod(attr) {
+		callee = &pyscan.Unknown{Origin: pyscan.From(b.scope.Module, call.Func)}
+	} else {
 		callee = b.link.Eval(b.scope, b.frame, call.Func)
 	}
-	event, known := b.recognise(call, callee)
-	if known {
-		b.emit(event)
+	if scratch, known := b.recognise(call, callee); known {
+		event := *scratch
+		b.emit(&event)
 		if event.Kind != Forward {
 			return
 		}

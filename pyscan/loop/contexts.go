@@ -156,13 +156,13 @@ func (b *builder) exits(body []syntax.Stmt, manager bool, list *[]Context) {
 	for _, stmt := range body {
 		switch s := stmt.(type) {
 		case *syntax.If:
-			b.under(b.conditions(s.Test, false, 0), func() { b.exits(s.Body, manager, list) })
-			b.under(b.conditions(s.Test, true, 0), func() { b.exits(s.OrElse, manager, list) })
+			b.under(b.when(s.Test, false), func() { b.exits(s.Body, manager, list) })
+			b.under(b.when(s.Test, true), func() { b.exits(s.OrElse, manager, list) })
 			switch {
 			case leaves(s.Body) && !leaves(s.OrElse):
-				b.guard = b.guard.With(b.conditions(s.Test, true, 0)...)
+				b.guard = b.when(s.Test, true)
 			case leaves(s.OrElse) && !leaves(s.Body):
-				b.guard = b.guard.With(b.conditions(s.Test, false, 0)...)
+				b.guard = b.when(s.Test, false)
 			}
 		case *syntax.With:
 			outer := b.contexts
@@ -190,7 +190,7 @@ func (b *builder) exits(body []syntax.Stmt, manager bool, list *[]Context) {
 // add adds contexts under the guard of this place in the function.
 func (b *builder) add(contexts []Context, list *[]Context) {
 	for _, c := range contexts[:min(len(contexts), max(0, maxContexts-len(*list)))] {
-		c.Guard = b.guard.With(c.Guard...)
+		c.Guard = b.guardOf(b.guard).With(c.Guard...)
 		*list = append(*list, c)
 	}
 }
@@ -207,8 +207,8 @@ func (b *builder) entered(call *syntax.Call) {
 		return
 	}
 	for _, c := range b.context(call.Args[0]) {
-		if b.held <= len(b.guard) {
-			c.Guard = b.guard[b.held:].With(c.Guard...)
+		if held, guard := len(b.guardOf(b.held)), b.guardOf(b.guard); held <= len(guard) {
+			c.Guard = guard[held:].With(c.Guard...)
 		}
 		c.Item, c.At = call.Args[0], place(b.scope, call.Args[0])
 		b.contexts = around(b.contexts, c)

@@ -127,12 +127,14 @@ func plainMethod(attr *syntax.Attribute) bool {
 	return !ok || name.ID != "self" && name.ID != "cls"
 }
 
-// recognise says which event a call is; known is false for a call of no kind.
+// recognise says which event a call is; known is false for a call of no kind. The event is good until the next call is looked at.
 func (b *builder) recognise(call *syntax.Call, callee pyscan.Value) (event *Event, known bool) {
 	if attr, ok := call.Func.(*syntax.Attribute); ok && plainMethod(attr) && (attr.Attr == "item" || attr.Attr == "tolist") { // of what, nobody asks
-		return &Event{Kind: Sync, Node: call, Call: call, On: callee, Receiver: attr.Value}, len(call.Args) == 0
+		*b.scratch = Event{Kind: Sync, Node: call, Call: call, On: callee, Receiver: attr.Value}
+		return b.scratch, len(call.Args) == 0
 	}
-	event = &Event{Node: call, Call: call, On: callee}
+	event = b.scratch
+	*event = Event{Node: call, Call: call, On: callee}
 	name := b.link.ExternalName(callee)
 	attr, method := call.Func.(*syntax.Attribute)
 	if method {
