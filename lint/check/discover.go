@@ -122,7 +122,8 @@ type walker struct {
 	targets  []Target
 	problems []Problem
 	seen     map[string]int
-	links    []string // of the targets, those met as links: their names in seen
+	links    []string        // of the targets, those met as links: their names in seen
+	inner    map[string]bool // folders that were met, which are no links
 	roots    []string
 	left     []string
 }
@@ -158,35 +159,39 @@ func (w *walker) tell(file patterns) {
 // folder walks one folder. Above are the ignore files of the folders that it lies in, outermost first.
 func (w *walker) folder(shown, absolute string, above []patterns) {
 	on := w.settings.onDisk
-	entries, err := os.ReadDir(filepath.FromSlash(on(shown)))
+	entries, err := w.entries(shown, absolute)
 	if err != nil {
 		w.problem(shown, err)
 		return
 	}
 	ignored := above
-	if slices.ContainsFunc(entries, func(entry fs.DirEntry) bool { return entry.Name() == ".gitignore" }) {
+	if slices.ContainsFunc(entries, func(entry workspace.Entry) bool { return entry.Name == ".gitignore" }) {
 		if own, ok := readIgnore(absolute, path.Join(on(shown), ".gitignore")); ok {
 			ignored = append(above[:len(above):len(above)], own)
 			w.tell(own)
 		}
 	}
 	for _, entry := range entries {
-		name, full := inFolder(shown, entry.Name()), inFolder(absolute, entry.Name())
-		folder, regular := entry.IsDir(), entry.Type().IsRegular()
-		if entry.Type()&fs.ModeSymlink != 0 {
+		name, full := inFolder(shown, entry.Name), inFolder(absolute, entry.Name)
+		folder, regular, link := entry.Kind == workspace.Folder, entry.Kind == workspace.RegularFile, entry.Kind == workspace.Link
+		if link {
 			info, err := os.Stat(filepath.FromSlash(on(name)))
 			regular = err == nil && info.Mode().IsRegular() && w.settings.outside(full) == nil
 		}
 		switch {
 		case !folder && !regular:
 			w.leave(name, entry) // perhaps a link to a folder
-		case folder && strings.HasPrefix(entry.Name(), "."):
+		case folder && strings.HasPrefix(entry.Name, "."):
 		case isIgnored(ignored, full, folder), folder && !w.every && w.settings.Excludes(full):
 			w.leave(name, entry)
 		case folder:
+			if w.inner == nil {
+				w.inner = map[string]bool{}
+			}
+			w.inner[full] = true
 			w.folder(name, full, ignored)
 		case w.every || isWalked(kindOnDisk(on(name))) && !w.settings.Excludes(full):
-			if entry.Type()&fs.ModeSymlink != 0 {
+			if link {
 				w.links = append(w.links, full)
 			}
 			w.add(Target{Path: name, Test: IsTest(strings.TrimPrefix(name, w.root+"/"))}, full)
@@ -194,6 +199,17 @@ func (w *walker) folder(shown, absolute string, above []patterns) {
 			w.leave(name, entry)
 		}
 	}
+}
+
+// entries reads a folder. What it holds is asked for again by the check, which finds it remembered.
+func (w *walker) entries(shown, absolute string) ([]workspace.Entry, error) {
+	if w.settings != nil && w.settings.Snapshot != nil {
+		if entries, ok := w.settings.Snapshot.Look(absolute); ok {
+			return entries, nil
+		}
+	}
+	entries, err := os.ReadDir(filepath.FromSlash(w.settings.onDisk(shown)))
+	return workspace.EntriesOf(entries), err
 }
 
 // inFolder is path.Join for a folder whose name is clean, and an entry of it.
@@ -205,8 +221,8 @@ func inFolder(folder, entry string) string {
 }
 
 // leave notes what is no target, and may be or hold a Python file that others import.
-func (w *walker) leave(name string, entry fs.DirEntry) {
-	if entry.IsDir() || entry.Type()&fs.ModeSymlink != 0 || strings.HasSuffix(name, ".py") {
+func (w *walker) leave(name string, entry workspace.Entry) {
+	if entry.Kind == workspace.Folder || entry.Kind == workspace.Link || strings.HasSuffix(name, ".py") {
 		w.left = append(w.left, name)
 	}
 }
@@ -225,6 +241,19 @@ func (w *walker) withoutLinks() []Target {
 		return name
 	}
 	folders := map[string]string{}
+	var realFolder func(folder string) string
+	realFolder = func(folder string) string {
+		found := folders[folder]
+		if found == "" {
+			if w.inner[folder] {
+				found = inFolder(realFolder(path.Dir(folder)), path.Base(folder))
+			} else {
+				found = real(folder)
+			}
+			folders[folder] = found
+		}
+		return found
+	}
 	for _, link := range w.links {
 		if at := w.seen[link]; !w.targets[at].Named {
 			drop[at] = true
@@ -237,11 +266,7 @@ func (w *walker) withoutLinks() []Target {
 		case w.targets[at].Named: // perhaps a link
 			held[real(absolute)] = true
 		default: // a file, whose folder may be behind a link
-			folder, base := path.Split(absolute)
-			if folders[folder] == "" {
-				folders[folder] = real(folder)
-			}
-			held[path.Join(folders[folder], base)] = true
+			held[inFolder(realFolder(path.Dir(absolute)), path.Base(absolute))] = true
 		}
 	}
 	for _, link := range w.links {

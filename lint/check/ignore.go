@@ -21,22 +21,28 @@ type pattern struct {
 	negate     bool
 	folderOnly bool
 	last       string // what the last name must match, where the pattern speaks of no folder
-	literal    bool   // nothing in last stands for anything else
+	literal    bool   // nothing in it stands for anything else
+	head, tail string // how all that match begin and end; most names do not
 }
 
 // matches reports whether a name, relative to the base of the pattern, is one that it means.
 func (p *pattern) matches(relative string) bool {
-	if p.last == "" {
-		match, err := doublestar.Match(p.glob, relative)
-		return err == nil && match
+	glob := p.glob
+	if p.last != "" {
+		glob, relative = p.last, relative[strings.LastIndexByte(relative, '/')+1:]
 	}
-	base := relative[strings.LastIndexByte(relative, '/')+1:]
 	if p.literal {
-		return base == p.last
+		return relative == glob
 	}
-	match, err := doublestar.Match(p.last, base)
+	if !strings.HasPrefix(relative, p.head) || !strings.HasSuffix(relative, p.tail) {
+		return false
+	}
+	match, err := doublestar.Match(glob, relative)
 	return err == nil && match
 }
+
+// special are the characters of a pattern that may stand for something else.
+const special = `*?[]\`
 
 // parseIgnore reads the text of a .gitignore file.
 func parseIgnore(base, text string) patterns {
@@ -74,11 +80,15 @@ func newPatterns(base string, lines []string) patterns {
 		if inside, ok := strings.CutSuffix(line, "/**"); ok {
 			line = inside + "/**/*" // all that is inside, but not the folder itself
 		}
-		if !anchored {
-			next.last, next.literal = line, !strings.ContainsAny(line, `*?[\`)
-			line = "**/" + line
-		}
 		next.glob = line
+		if !anchored {
+			next.last, next.glob = line, "**/"+line
+		}
+		if first := strings.IndexAny(line, special); first < 0 {
+			next.literal = true
+		} else {
+			next.head, next.tail = line[:first], line[strings.LastIndexAny(line, special+"/")+1:]
+		}
 		p.list = append(p.list, next)
 	}
 	return p
@@ -109,7 +119,7 @@ func (p patterns) of(name string, folder bool) verdict {
 		return silent
 	}
 	for i := len(p.list) - 1; i >= 0; i-- {
-		next := p.list[i]
+		next := &p.list[i]
 		if next.folderOnly && !folder {
 			continue
 		}
@@ -125,8 +135,11 @@ func (p patterns) of(name string, folder bool) verdict {
 
 // covers reports whether the patterns leave out the file or a folder above it.
 func (p patterns) covers(file string) bool {
+	if len(p.list) == 0 {
+		return false
+	}
 	relative, inside := below(p.base, file)
-	if !inside || len(p.list) == 0 {
+	if !inside {
 		return false
 	}
 	for i := range len(relative) {
@@ -139,9 +152,12 @@ func (p patterns) covers(file string) bool {
 
 // below is name relative to folder, and whether it lies below it. Both are clean absolute names.
 func below(folder, name string) (string, bool) {
-	if folder != "/" {
-		folder += "/"
-	}
 	relative, inside := strings.CutPrefix(name, folder)
-	return relative, inside && relative != ""
+	if folder != "/" && inside {
+		relative, inside = strings.CutPrefix(relative, "/")
+	}
+	if !inside {
+		return name, false
+	}
+	return relative, relative != ""
 }

@@ -2,6 +2,7 @@ package check
 
 import (
 	"bytes"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path"
@@ -9,6 +10,8 @@ import (
 	"sort"
 	"strings"
 	"testing"
+
+	"github.com/bmatcuk/doublestar/v4"
 )
 
 func TestPatterns(t *testing.T) {
@@ -47,6 +50,39 @@ func TestPatterns(t *testing.T) {
 		if got := newPatterns("/r", []string{test.pattern}).covers(test.name); got != test.want {
 			t.Errorf("%q covers %q: got %v, want %v", test.pattern, test.name, got, test.want)
 		}
+	}
+}
+
+// TestShortcutsOfPatterns holds that what is told by the beginning and the end of a pattern is what all of it says.
+func TestShortcutsOfPatterns(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	word := func(letters []string, longest int) (text string) {
+		for range 1 + random.IntN(longest) {
+			text += letters[random.IntN(len(letters))]
+		}
+		return text
+	}
+	matched := 0
+	for range 100_000 {
+		line, name := word([]string{"a", "b", "/", "*", "**/", "?", "[ab]", "[!a]", `\*`, `\a`, "]"}, 6), strings.Trim(path.Clean(word([]string{"a", "b", "/", "*", "]"}, 6)), "/")
+		if name == "" {
+			continue
+		}
+		for _, p := range newPatterns("/", []string{line}).list {
+			glob, of := p.glob, name
+			if p.last != "" {
+				glob, of = p.last, path.Base(name)
+			}
+			want, err := doublestar.Match(glob, of)
+			if got := p.matches(name); got != (want && err == nil) {
+				t.Fatalf("%q matches %q: got %v", line, name, got)
+			} else if got {
+				matched++
+			}
+		}
+	}
+	if matched < 1000 {
+		t.Errorf("only %d names matched", matched)
 	}
 }
 

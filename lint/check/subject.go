@@ -158,7 +158,10 @@ func (c *checker) chosen(file *source.File, target Target, settings *Settings) (
 			run = append(run, rule)
 		}
 	}
-	absolute := c.options.Settings.Absolute(file.Path)
+	absolute := ""
+	if len(settings.Custom) > 0 {
+		absolute = c.options.Settings.Absolute(file.Path)
+	}
 	for i := range settings.Custom {
 		own := &settings.Custom[i]
 		rule := own.Rule

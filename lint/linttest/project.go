@@ -87,6 +87,15 @@ func (m memory) ReadFile(name string) ([]byte, error) {
 
 func (m memory) ReadDir(name string) ([]fs.DirEntry, error) { return m.files.ReadDir(plainName(name)) }
 
+// Absolute implements workspace.Lister, so that cases go the way that checks of a disk go.
+func (m memory) Absolute(name string) string { return plainName(name) }
+
+// Entries implements workspace.Lister.
+func (m memory) Entries(folder string) ([]fs.DirEntry, bool) {
+	entries, _ := m.ReadDir(folder)
+	return entries, true
+}
+
 func (m memory) Kind(name string) workspace.EntryKind {
 	info, err := m.files.Stat(plainName(name))
 	switch {

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -190,4 +191,66 @@ func readable(info fs.FileInfo) error {
 		return errLarge
 	}
 	return nil
+}
+
+// maxListed bounds the entries of a folder that is looked at as a whole.
+const maxListed = 1 << 14
+
+// Absolute implements Lister.
+func (c *Confined) Absolute(name string) string { return c.absolute(name) }
+
+// Entries implements Lister for the folders that the check is about. Of others few names are asked for, and they may be large or far away.
+func (c *Confined) Entries(name string) ([]fs.DirEntry, bool) {
+	name = c.absolute(name)
+	if !c.near(name) {
+		return nil, false
+	}
+	on, info, err := c.stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, true
+	case err != nil, c.border(name).outside:
+		return nil, false
+	case !info.IsDir():
+		return nil, true
+	}
+	folder, err := os.Open(on)
+	if err != nil {
+		return nil, false
+	}
+	defer folder.Close()
+	entries, err := folder.ReadDir(maxListed + 1)
+	return entries, (err == nil || err == io.EOF) && len(entries) <= maxListed
+}
+
+// near reports whether a folder is the current one or one that was named, or lies in one of them.
+func (c *Confined) near(folder string) bool {
+	if folder == c.dir || inside(c.dir, folder) {
+		return true
+	}
+	for at := folder; ; at = path.Dir(at) {
+		if c.named[at] {
+			return true
+		}
+		if path.Dir(at) == at {
+			return false
+		}
+	}
+}
+
+// AppendListed is AppendFile for what Entries said to be a regular file: it need not be asked again what it is.
+func (c *Confined) AppendListed(to []byte, name string) ([]byte, error) {
+	if text, err := appendPlain(to, filepath.FromSlash(c.absolute(name))); err == nil {
+		return text, nil
+	}
+	return c.AppendFile(to, name)
+}
+
+// Size is that of a file, bytes; 0 where it is not there.
+func (c *Confined) Size(name string) int64 {
+	_, info, err := c.stat(name)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
 }

@@ -11,10 +11,17 @@ import (
 
 // appendRegular reads a file that was a regular one a moment ago. What took its place since is not waited for, and a file that grows is read
 // up to the bound. It asks the system for no more than it must, which is a third less than os.ReadFile does.
-func appendRegular(to []byte, on string) ([]byte, error) {
+func appendRegular(to []byte, on string) ([]byte, error) { return appendOpened(to, on, 0) }
+
+// appendPlain is appendRegular for a file that was no link a moment ago, and fails where it is one now.
+func appendPlain(to []byte, on string) ([]byte, error) {
+	return appendOpened(to, on, syscall.O_NOFOLLOW)
+}
+
+func appendOpened(to []byte, on string, how int) ([]byte, error) {
 	var file int
 	if err := again(func() (err error) {
-		file, err = syscall.Open(on, syscall.O_RDONLY|syscall.O_CLOEXEC|NoWait, 0)
+		file, err = syscall.Open(on, syscall.O_RDONLY|syscall.O_CLOEXEC|NoWait|how, 0)
 		return err
 	}); err != nil {
 		return to, err

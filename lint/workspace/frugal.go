@@ -132,6 +132,9 @@ func (s *Snapshot) Release(root string) {
 			delete(st.naming, key)
 		}
 	}
+	if root != "." {
+		st.unlist(s.fs, root)
+	}
 	for name, entry := range st.files {
 		if !entry.kept && entry.size > 0 && root != "." && inside(root, name) {
 			st.forget(name, entry)

@@ -27,67 +27,92 @@ var moduleFiles = []string{".py", "/__init__.py"}
 // locate finds the project file of an imported module, as Python would with the script's folder and each folder above it on
 // sys.path. It gives "" for what the project does not hold.
 func (v *View) locate(from, module string, level int) string {
-	if level > 0 {
-		folder := path.Dir(from)
-		for range level - 1 {
-			folder = path.Dir(folder)
-		}
-		base := path.Join(folder, strings.ReplaceAll(module, ".", "/"))
-		if !inside(v.settingsTop(from), path.Join(base, "__init__.py")) { // as many dots as one likes
-			return ""
-		}
-		return v.moduleAt(base)
-	}
-	first, _, _ := strings.Cut(module, ".")
-	if module == "" || libraries[first] {
+	if level == 0 && (module == "" || libraries[firstPart(module)]) {
 		return ""
 	}
-	key := importKey{path.Dir(from), module}
-	if found, known := v.eval.located[key]; known {
-		return found
-	}
-	found := ""
-	relative := strings.ReplaceAll(module, ".", "/")
-	top := v.settingsTop(from)
-	for folder := path.Dir(from); ; folder = path.Dir(folder) {
-		for _, root := range []string{folder, path.Join(folder, "src")} {
-			if v.holdsPackage(root, first) {
-				if found = v.moduleAt(path.Join(root, relative)); found != "" {
-					break
-				}
-			}
+	key := importKey{path.Dir(from), module, level}
+	found, known := v.eval.located[key]
+	if !known {
+		if level > 0 {
+			found = v.locateNear(from, module, level)
+		} else {
+			found = v.locateAbove(from, module)
 		}
-		if found != "" || folder == "." || folder == "/" || strings.HasSuffix(folder, "..") || folder == top {
-			break
-		}
+		v.eval.located[key] = found
 	}
-	v.eval.located[key] = found
 	return found
 }
 
-type importKey struct{ folder, module string }
+type importKey struct {
+	folder, module string
+	level          int
+}
 
-// holdsPackage reads one listing instead of asking for each file: most folders hold none of the modules.
-func (v *View) holdsPackage(folder, top string) bool {
-	key := importKey{folder, top}
-	if holds, known := v.eval.holds[key]; known {
-		return holds
+// locateNear is locate for as many dots as the level.
+func (v *View) locateNear(from, module string, level int) string {
+	folder := path.Dir(from)
+	for range level - 1 {
+		folder = path.Dir(folder)
 	}
-	holds := v.Is(path.Join(folder, top)) == Folder || v.Is(path.Join(folder, top+".py")) == RegularFile
-	v.eval.holds[key] = holds
+	base := path.Join(folder, strings.ReplaceAll(module, ".", "/"))
+	if !inside(v.settingsTop(from), path.Join(base, "__init__.py")) { // as many dots as one likes
+		return ""
+	}
+	return v.moduleAt(base)
+}
+
+// locateAbove is locate for a module without dots before it.
+func (v *View) locateAbove(from, module string) string {
+	top, first := v.settingsTop(from), firstPart(module)
+	for folder := path.Dir(from); ; folder = path.Dir(folder) {
+		if found := v.locateIn(folder, module, first); found != "" {
+			return found
+		}
+		if v.unrecorded(folder) == nil || v.in(folder, "src") != Absent {
+			if found := v.locateIn(path.Join(folder, "src"), module, first); found != "" {
+				return found
+			}
+		}
+		if folder == "." || folder == "/" || strings.HasSuffix(folder, "..") || folder == top {
+			return ""
+		}
+	}
+}
+
+// locateIn is the file of a module whose first part is to stand in a folder. Most folders hold none of the modules: that is asked first.
+func (v *View) locateIn(folder, module, first string) string {
+	if !v.holdsPackage(folder, first) {
+		return ""
+	}
+	return v.moduleAt(path.Join(folder, strings.ReplaceAll(module, ".", "/")))
+}
+
+// holdsPackage reports whether a folder holds a module or a folder of that name.
+func (v *View) holdsPackage(folder, top string) bool {
+	if l := v.unrecorded(folder); l != nil && !l.begins(top) {
+		return false
+	}
+	key := packageKey{folder, top}
+	holds, known := v.eval.holds[key]
+	if !known {
+		holds = v.in(folder, top) == Folder || v.in(folder, top+".py") == RegularFile
+		v.eval.holds[key] = holds
+	}
 	return holds
 }
 
+type packageKey struct{ folder, top string }
+
 // isRoot reports whether a folder is the top of a checkout: imports are not looked for above it.
 func (v *View) isRoot(folder string) bool {
-	if v.Is(path.Join(folder, ".git")) != Absent {
+	if v.in(folder, ".git") != Absent {
 		return true
 	}
 	if folder != "." {
 		return false
 	}
 	for _, name := range topFiles { // a release as it was unpacked
-		if v.Is(name) == RegularFile {
+		if v.in(folder, name) == RegularFile {
 			return true
 		}
 	}
@@ -109,7 +134,7 @@ func (v *View) moduleAt(base string) string {
 // imported is what an import binds.
 func (v *View) imported(m *pyscan.Module, i *pyscan.Import) pyscan.Value {
 	at := pyscan.From(m, i.Node)
-	if i.Level == 0 && i.Member != "" {
+	if i.Level == 0 && i.Member != "" && len(v.knownIn(m)) > 0 {
 		if meaning := v.meaning(m, join(i.Module, i.Member)); meaning != "" {
 			return v.external(at, meaning)
 		}

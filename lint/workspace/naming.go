@@ -146,7 +146,7 @@ func indexNames(s *Snapshot, in area) map[string][]string {
 	for first := 0; first < len(files); first += size {
 		readers.Go(func() {
 			for i := first; i < min(first+size, len(files)); i++ {
-				if file, err := s.store.file(s.fs, files[i]); err == nil && len(file.Text) <= maxSettingsFile { // it is checked itself sooner or later
+				if file, err := s.store.file(s.fs, files[i]); err == nil && len(file.Raw) <= maxSettingsFile { // it is checked itself sooner or later
 					bases[i] = settingsNames(file.Text)
 				}
 			}
@@ -170,21 +170,18 @@ func (s *Snapshot) mayNames(in area) []string {
 	var files []string
 	var walk func(folder string, depth int)
 	walk = func(folder string, depth int) {
-		entries, err := s.fs.ReadDir(folder)
-		if err != nil || depth > below(in.folder, in.depth) {
+		if depth > below(in.folder, in.depth) {
 			return
 		}
-		for _, entry := range entries {
-			full := path.Join(folder, entry.Name())
+		for _, entry := range s.store.entries(s.fs, folder) {
+			full := path.Join(folder, entry.Name)
 			switch {
-			case strings.HasPrefix(entry.Name(), ".") || len(files) > maxProject || entry.Name() == "node_modules":
-			case entry.IsDir():
+			case strings.HasPrefix(entry.Name, ".") || len(files) > maxProject || entry.Name == "node_modules":
+			case entry.Kind == Folder:
 				walk(full, depth+1)
-			case entry.Type().IsRegular() && mayName(full):
-				if !strings.HasSuffix(full, ".py") { // those are read for the index of names anyway
-					if info, err := entry.Info(); err == nil && info != nil && info.Size() > maxSettingsFile {
-						continue
-					}
+			case entry.Kind == RegularFile && mayName(full):
+				if !strings.HasSuffix(full, ".py") && s.size(full) > maxSettingsFile { // those are read for the index of names anyway
+					continue
 				}
 				files = append(files, full)
 			}

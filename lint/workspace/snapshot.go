@@ -48,6 +48,7 @@ const (
 	RegularFile
 	Folder
 	Special // FIFO, device, socket: never opened
+	Link    // a symbolic link to whatever: in the Entries of a folder alone
 )
 
 // Disk is the FS of the operating system. A FIFO, device or socket is never opened.
@@ -225,6 +226,9 @@ type store struct {
 	indices   map[string]*indices
 	naming    map[string]func() map[string][]string
 	words     *wordSets
+
+	looks    sync.RWMutex
+	listings map[string]*listing
 }
 
 // TreeBudget bounds the bytes of source text whose trees are held at a time; a tree takes some eight times its text. More makes the
@@ -234,7 +238,7 @@ const TreeBudget = 4 << 20
 func newStore() *store {
 	return &store{files: map[string]*fileEntry{}, kinds: map[string]EntryKind{}, lists: map[string][]string{},
 		parsed: map[*source.File]*parsed{}, dropped: map[*source.File]weak.Pointer[pyscan.Module]{}, traits: map[*source.File]*traits{}, indices: map[string]*indices{},
-		naming: map[string]func() map[string][]string{}, words: &wordSets{}, maximum: TreeBudget}
+		naming: map[string]func() map[string][]string{}, words: &wordSets{}, listings: map[string]*listing{}, maximum: TreeBudget}
 }
 
 func (st *store) without(names []string) *store {
@@ -296,7 +300,7 @@ func (st *store) file(files FS, name string) (*source.File, error) {
 	}
 	st.mu.Unlock()
 	entry.once.Do(func() {
-		raw, err := files.ReadFile(name)
+		raw, err := st.read(files, name)
 		if err != nil {
 			entry.err = err
 			return
@@ -313,7 +317,22 @@ func (st *store) file(files FS, name string) (*source.File, error) {
 	return entry.file, entry.err
 }
 
+// read gives the bytes of a file, and asks the FS no more than it must where a listing says that it is one.
+func (st *store) read(files FS, name string) ([]byte, error) {
+	if quick, is := files.(interface {
+		AppendListed(to []byte, name string) ([]byte, error)
+	}); is {
+		if kind, sure := st.listed(files, name); sure && kind == RegularFile {
+			return quick.AppendListed(nil, name)
+		}
+	}
+	return files.ReadFile(name)
+}
+
 func (st *store) kind(files FS, name string) EntryKind {
+	if kind, sure := st.listed(files, name); sure {
+		return kind
+	}
 	st.mu.Lock()
 	kind, known := st.kinds[name]
 	st.mu.Unlock()
@@ -334,14 +353,12 @@ func (st *store) list(files FS, folder string) []string {
 	if known {
 		return names
 	}
-	entries, _ := files.ReadDir(folder)
 	names = []string{}
-	for _, entry := range entries {
-		name := entry.Name()
-		if entry.IsDir() {
-			name += "/"
+	for _, entry := range st.entries(files, folder) {
+		if entry.Kind == Folder {
+			entry.Name += "/"
 		}
-		names = append(names, name)
+		names = append(names, entry.Name)
 	}
 	sort.Strings(names)
 	st.mu.Lock()
