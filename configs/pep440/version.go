@@ -38,12 +38,7 @@ func Parse(text string) (Version, bool) {
 	if len(text) > maxText {
 		return Version{}, false
 	}
-	m := form().FindStringSubmatch(text)
-	if m == nil {
-		return Version{}, false
-	}
-	v := Version{Post: -1, Dev: -1, Local: strings.NewReplacer("-", ".", "_", ".").Replace(m[10])}
-	good := true
+	v, good := Version{Post: -1, Dev: -1}, true
 	number := func(digits string) int {
 		if digits == "" {
 			return 0
@@ -52,10 +47,23 @@ func Parse(text string) (Version, bool) {
 		good = good && err == nil
 		return n
 	}
-	v.Epoch = number(m[1])
-	for part := range strings.SplitSeq(m[2], ".") {
-		v.Release = append(v.Release, number(part))
+	release := func(numbers string) {
+		v.Release = make([]int, 0, 1+strings.Count(numbers, "."))
+		for part := range strings.SplitSeq(numbers, ".") {
+			v.Release = append(v.Release, number(part))
+		}
 	}
+	if plain(text) { // as nearly all are
+		release(text)
+		return v, good
+	}
+	m := form().FindStringSubmatch(text)
+	if m == nil {
+		return Version{}, false
+	}
+	v.Local = strings.NewReplacer("-", ".", "_", ".").Replace(strings.Clone(m[10])) // kept longer than the text
+	v.Epoch = number(m[1])
+	release(m[2])
 	if m[3] != "" {
 		v.Pre, v.PreN = map[string]string{"alpha": "a", "a": "a", "beta": "b", "b": "b"}[m[3]], number(m[4])
 		if v.Pre == "" {
@@ -72,6 +80,22 @@ func Parse(text string) (Version, bool) {
 		v.Dev = number(m[9])
 	}
 	return v, good
+}
+
+// plain reports whether a version is a release and nothing else: numbers with dots between them.
+func plain(text string) bool {
+	dot := true
+	for i := range len(text) {
+		switch c := text[i]; {
+		case '0' <= c && c <= '9':
+			dot = false
+		case c == '.' && !dot:
+			dot = true
+		default:
+			return false
+		}
+	}
+	return !dot
 }
 
 // Must is Parse for versions in the source of trainvet.

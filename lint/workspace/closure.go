@@ -83,12 +83,17 @@ func (v *View) Importers(name string) []string { return reach(name, v.DirectImpo
 
 // DirectImporters lists the Python files of the project that import a file themselves.
 func (v *View) DirectImporters(name string) []string {
-	var files []string
+	files, known := v.kept.importers[name]
+	if known {
+		return files
+	}
 	for _, other := range v.mayImport(name) {
 		if v.imports(other, name) {
 			files = append(files, other)
 		}
 	}
+	v.kept.makeRoom(len(files))
+	v.kept.importers[name] = slices.Clip(files)
 	return files
 }
 
@@ -134,10 +139,17 @@ func (v *View) mayImport(name string) []string {
 
 // imports reports whether a file imports another itself.
 func (v *View) imports(file, other string) bool {
-	stem := moduleOf(other)
-	return slices.ContainsFunc(v.importsOf(file), func(i imported) bool {
-		return (i.member == stem || i.member == "" || i.module == "" || strings.HasSuffix(i.module, stem)) && slices.Contains(v.importedFiles(file, i), other)
-	})
+	key := [2]string{file, other}
+	does, known := v.kept.imports[key]
+	if !known {
+		stem := moduleOf(other)
+		does = slices.ContainsFunc(v.importsOf(file), func(i imported) bool {
+			return (i.member == stem || i.member == "" || i.module == "" || strings.HasSuffix(i.module, stem)) && slices.Contains(v.importedFiles(file, i), other)
+		})
+		v.kept.makeRoom(0)
+		v.kept.imports[key] = does
+	}
+	return does
 }
 
 // Importing reports whether any Python file of the project imports a module whose last name is this. It reads an index, so it
@@ -247,7 +259,10 @@ func isNamed(e syntax.Expr, id string) bool {
 
 // Launchers are the launch scripts of the project that start a Python file.
 func (v *View) Launchers(name string) []string {
-	var scripts []string
+	scripts, known := v.kept.launchers[name]
+	if known {
+		return scripts
+	}
 	for _, other := range v.naming(name) {
 		script := v.Script(other)
 		if script == nil {
@@ -260,6 +275,8 @@ func (v *View) Launchers(name string) []string {
 			}
 		}
 	}
+	v.kept.makeRoom(len(scripts))
+	v.kept.launchers[name] = slices.Clip(scripts)
 	return scripts
 }
 

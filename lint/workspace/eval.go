@@ -49,11 +49,7 @@ type evaluator struct {
 	declared    map[*pyscan.Module]map[string]pyscan.Call // what makes an attribute of the arguments
 	changes     map[*pyscan.Scope]map[string][]change     // keys that a function sets, by the name of the dict
 	switched    map[*pyscan.Scope]map[string]bool         // paths whose gradients a function switches on
-	located     map[importKey]string
-	holds       map[packageKey]bool
 	foreign     map[*pyscan.Import]bool
-	tops        map[string]string // settingsTop by folder
-	projects    map[string]string // projectRoot by folder
 	attrs       int
 	expansions  int // of parameters, inside one another
 	depth       int
@@ -94,7 +90,7 @@ func (v *View) anyInstance(class *pyscan.Class) *pyscan.Instance {
 func newEvaluator() evaluator {
 	return evaluator{memo: map[evalKey]answer{}, stars: map[string]*starred{}, frames: map[frameKey]*pyscan.Frame{}, instances: map[instanceKey]*pyscan.Instance{}, lineages: map[instanceKey][]*pyscan.Class{}, roots: map[*pyscan.Module]string{}, distances: map[distanceKey]distances{}, far: map[distanceKey]map[string]bool{}, known: map[*pyscan.Module]map[string]string{}, named: map[nameKey]nameFlags{},
 		modules:     map[string]*pyscan.ModuleValue{},
-		checkpoints: map[*pyscan.Module][]*Checkpoint{}, loops: map[*pyscan.Module][]*loop.Loop{}, located: map[importKey]string{}, holds: map[packageKey]bool{}, foreign: map[*pyscan.Import]bool{}, tops: map[string]string{}, projects: map[string]string{}}
+		checkpoints: map[*pyscan.Module][]*Checkpoint{}, loops: map[*pyscan.Module][]*loop.Loop{}, foreign: map[*pyscan.Import]bool{}}
 }
 
 // answered gives what make gives for a key, which is called for the first question alone.

@@ -213,10 +213,11 @@ func (v *View) Mentioning(from, name string) []string {
 // that was given.
 func (v *View) projectRoot(from string) string {
 	folder := path.Dir(from)
-	root, known := v.eval.projects[folder]
+	root, known := v.kept.projects[folder]
 	if !known {
 		root = v.projectRootOf(folder)
-		v.eval.projects[folder] = root
+		v.kept.makeRoom(0)
+		v.kept.projects[folder] = root
 	}
 	return root
 }

@@ -31,14 +31,16 @@ func (v *View) locate(from, module string, level int) string {
 		return ""
 	}
 	key := importKey{path.Dir(from), module, level}
-	found, known := v.eval.located[key]
+	found, known := v.kept.located[key]
 	if !known {
+		key.module = strings.Clone(module) // which may be a piece of a text
 		if level > 0 {
-			found = v.locateNear(from, module, level)
+			found = v.locateNear(from, key.module, level)
 		} else {
-			found = v.locateAbove(from, module)
+			found = v.locateAbove(from, key.module)
 		}
-		v.eval.located[key] = found
+		v.kept.makeRoom(0)
+		v.kept.located[key] = found
 	}
 	return found
 }
@@ -93,10 +95,11 @@ func (v *View) holdsPackage(folder, top string) bool {
 		return false
 	}
 	key := packageKey{folder, top}
-	holds, known := v.eval.holds[key]
+	holds, known := v.kept.packages[key]
 	if !known {
 		holds = v.in(folder, top) == Folder || v.in(folder, top+".py") == RegularFile
-		v.eval.holds[key] = holds
+		v.kept.makeRoom(0)
+		v.kept.packages[key] = holds
 	}
 	return holds
 }

@@ -147,8 +147,8 @@ func (v *View) environmentAround(name string, c *configs.Command) []*Part {
 	for _, folder := range v.folders(name) {
 		var images []string
 		for _, entry := range v.Names(folder) {
-			if file := path.Join(folder, entry); source.KindOf(file, nil) == source.Dockerfile {
-				images = append(images, file)
+			if source.KindOf(entry, nil) == source.Dockerfile {
+				images = append(images, path.Join(folder, entry))
 			}
 		}
 		if len(images) == 1 {

@@ -24,21 +24,30 @@ type position struct {
 	left  int // scripts that could be run still when it was come to
 }
 
-// kept are answers that a View holds also over a Reset: the release of a package is asked for with all the files below a folder, what a script of hundreds of
-// commands names with each of the hundreds of configs that it names, and that of a file of hundreds of documents with each that one of them names.
+// kept are answers that a View holds also over a Reset: names of files, and little else. What a script of hundreds of commands names is
+// asked for with each of the hundreds of configs that it names, and that of a file of hundreds of documents with each that one of them
+// names; where a module lies is asked for by all its neighbours, and the release of a package by all the files below a folder.
 type kept struct {
 	documents, commands map[string][]link
-	pins                map[pinKey]Pin // of a folder
-	count               int            // of links, places and keys
+	located             map[importKey]string
+	packages            map[packageKey]bool // whether a folder holds one
+	tops, projects      map[string]string   // settingsTop and projectRoot, by folder
+	importers           map[string][]string // DirectImporters
+	launchers           map[string][]string
+	imports             map[[2]string]bool // whether the first file imports the second
+	pins                map[pinKey]Pin     // by folder
+	pinned              map[string][]pinFile
+	count               int // of answers, and of the links, files and places in them
 }
 
 // maxKept bounds what is held; with more, all is let go and worked out again when asked for.
-const maxKept = 1 << 17
+const maxKept = 1 << 16
 
-// makeRoom counts a key with so many links or places that is to be kept.
+// makeRoom counts an answer that is to be kept, with so many links or files in it.
 func (k *kept) makeRoom(more int) {
 	if k.count += 1 + more; k.count > maxKept || k.documents == nil {
-		k.documents, k.commands, k.pins, k.count = map[string][]link{}, map[string][]link{}, map[pinKey]Pin{}, 1+more
+		*k = kept{documents: map[string][]link{}, commands: map[string][]link{}, located: map[importKey]string{}, packages: map[packageKey]bool{}, tops: map[string]string{}, projects: map[string]string{},
+			importers: map[string][]string{}, launchers: map[string][]string{}, imports: map[[2]string]bool{}, pins: map[pinKey]Pin{}, pinned: map[string][]pinFile{}, count: 1 + more}
 	}
 }
 

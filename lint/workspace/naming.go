@@ -51,10 +51,11 @@ func (v *View) areas(name string) []area {
 // for a file outside of that the folder above its own.
 func (v *View) settingsTop(name string) string {
 	folder := path.Dir(name)
-	top, known := v.eval.tops[folder]
+	top, known := v.kept.tops[folder]
 	if !known {
 		top = v.settingsTopOf(name, folder)
-		v.eval.tops[folder] = top
+		v.kept.makeRoom(0)
+		v.kept.tops[folder] = top
 	}
 	return top
 }

@@ -204,22 +204,12 @@ func (v *View) pinIn(folder, name string) Pin {
 			others.From = append(others.From, one.From...)
 		}
 	}
-	for _, entry := range v.Names(folder) {
-		if sub, isFolder := strings.CutSuffix(entry, "/"); isFolder {
-			if besideFolders[strings.ToLower(sub)] {
-				for _, inner := range v.Names(path.Join(folder, sub)) {
-					if role := pinRole(path.Join(folder, sub, inner)); role != noPins {
-						look(path.Join(folder, sub, inner), false)
-					}
-				}
-			}
-			continue
-		}
-		if role := pinRole(path.Join(folder, entry)); role != noPins {
-			look(path.Join(folder, entry), role == mainPins)
-		} else if strings.EqualFold(entry, "readme.md") && told.Package == "" && v.brief(path.Join(folder, entry)) {
-			if one, found, certain := v.pinOf(path.Join(folder, entry), name); found && certain && one.Known() {
-				told, told.Told = one, true
+	for _, one := range v.pinFiles(folder) {
+		if one.role != noPins {
+			look(one.name, one.role == mainPins)
+		} else if told.Package == "" && v.brief(one.name) {
+			if pin, found, certain := v.pinOf(one.name, name); found && certain && pin.Known() {
+				told, told.Told = pin, true
 			}
 		}
 	}
@@ -251,6 +241,39 @@ func (v *View) pinIn(folder, name string) Pin {
 		return Pin{Package: name}
 	}
 	return main
+}
+
+// pinFile is a file that may speak of the environment of its folder; without a role it is a README.
+type pinFile struct {
+	name string
+	role role
+}
+
+// pinFiles are those of a folder, in the order of their names.
+func (v *View) pinFiles(folder string) []pinFile {
+	files, known := v.kept.pinned[folder]
+	if known {
+		return files
+	}
+	for _, entry := range v.Names(folder) {
+		if sub, isFolder := strings.CutSuffix(entry, "/"); isFolder {
+			if besideFolders[strings.ToLower(sub)] {
+				for _, inner := range v.Names(path.Join(folder, sub)) {
+					if name := path.Join(folder, sub, inner); pinRole(name) != noPins {
+						files = append(files, pinFile{name, otherPins})
+					}
+				}
+			}
+			continue
+		}
+		name := path.Join(folder, entry)
+		if role := pinRole(name); role != noPins || strings.EqualFold(entry, "readme.md") {
+			files = append(files, pinFile{name, role})
+		}
+	}
+	v.kept.makeRoom(len(files))
+	v.kept.pinned[folder] = files
+	return files
 }
 
 func distinctPlaces(places []source.Place) (list []source.Place) {
