@@ -108,10 +108,19 @@ func (v *versions) pair(of, on string, refused bool) (a, b workspace.Pin, ok boo
 	}
 	a, okA := v.pin(of)
 	b, okB := v.pin(on)
-	if !okA || !okB || refused && (b.Preset || a.Preset) {
+	if !okA || !okB || refused && (b.Preset || a.Preset) || v.apart(a, b) || v.apart(b, a) {
 		return a, b, false
 	}
 	return a, b, a.From[0].Path == v.file || b.From[0].Path == v.file
+}
+
+// apart reports whether a file that asks for the one package asks for another release of the other one as well: then it is for an
+// environment of its own, in which these two never meet.
+func (v *versions) apart(one, other workspace.Pin) bool {
+	return slices.ContainsFunc(one.From, func(at source.Place) bool {
+		own, known, certain := v.pass.PinOf(at.Path, other.Package)
+		return known && certain && own.Known() && !own.Range.Overlaps(other.Range)
+	})
 }
 
 // demand looks at all that releases of one package need of another: the range that is asked for may span several of them.
