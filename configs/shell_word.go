@@ -19,9 +19,10 @@ type run struct {
 	from  *variable // what it came through; nil when it is written in the word itself
 	use   source.Span
 
-	open bool   // not known: text is the expansion as it is written
-	many bool   // open, and may be any number of words: "$@", $EXTRA_ARGS
-	name string // of the variable that is not known
+	spare bool   // the fallback of an expansion whose variable the script does not set
+	open  bool   // not known: text is the expansion as it is written
+	many  bool   // open, and may be any number of words: "$@", $EXTRA_ARGS
+	name  string // of the variable that is not known
 
 	home     source.Span // place of the value of the variable, or of the element of the array, that it is a part of
 	homeText string
@@ -224,7 +225,7 @@ func (v *variable) whole() string {
 
 // value is a field as a scalar.
 func (r *shellReader) value(f field, part bool) *Node {
-	n := &Node{Kind: Scalar, Style: f.style, Raw: f.text(), Open: f.open()}
+	n := &Node{Kind: Scalar, Style: f.style, Raw: f.text(), Open: f.open(), Spare: f.has(func(part run) bool { return part.spare })}
 	n.At, n.Via = r.place(f, part)
 	return n
 }
@@ -451,7 +452,11 @@ func (x *expansion) param(p *syntax.ParamExp, span source.Span, quoted bool) {
 				return
 			}
 			if v == nil || empty && (p.Exp.Op == syntax.DefaultUnsetOrNull || p.Exp.Op == syntax.AssignUnsetOrNull) {
+				unset := v == nil
 				v = r.variable(p.Exp.Word, span)
+				for i := range v.fields[0].runs {
+					v.fields[0].runs[i].spare = v.fields[0].runs[i].spare || unset
+				}
 				if p.Exp.Op == syntax.AssignUnset || p.Exp.Op == syntax.AssignUnsetOrNull {
 					r.set(name, v)
 				}

@@ -26,6 +26,15 @@ func (r *Run) Written(fact plan.Fact) (at source.Place, key string, ok bool) {
 	return at, "", false
 }
 
+// Spare reports whether a value of the run's plan follows from a fallback that the environment may replace: `--nnodes ${NODES:-1}` is for
+// a try on one machine, and says nothing of the run that the other settings are written for.
+func (r *Run) Spare(fact plan.Fact) bool {
+	return slices.ContainsFunc(fact.From(), func(place source.Place) bool {
+		setting, found := r.Setting(place)
+		return found && setting.Item.Value != nil && setting.Item.Value.Spare
+	})
+}
+
 // Keys visits every entry of the parts of a run, those of inner mappings included, in the order in which they are written.
 func (r *Run) Keys() iter.Seq2[*Part, *configs.Item] {
 	return func(yield func(*Part, *configs.Item) bool) {

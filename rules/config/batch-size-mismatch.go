@@ -53,7 +53,7 @@ func checkBatch(pass *lint.Pass, run *workspace.Run, part *workspace.Part) {
 	b := batch{run: run, part: part, microFact: p.Batch.Micro, stepsFact: p.Batch.Accumulation}
 	b.global, _ = part.Plan.Batch.Global.Get()
 	b.ranks, _ = p.Parallel.Data.Get()
-	if b.ranks < 1 || p.Parallel.Data.How() == plan.IsDefault || b.global < 1 {
+	if b.ranks < 1 || p.Parallel.Data.How() == plan.IsDefault || b.global < 1 || run.Spare(p.Parallel.Data) {
 		return
 	}
 	if b.micro, b.hasMicro = p.Batch.Micro.Get(); !written(p.Batch.Micro) || b.micro < 1 {

@@ -215,7 +215,7 @@ func elasticOf(section *configs.Node, part *workspace.Part) (e elastic, ok bool)
 // elasticWorld: elastic training takes only numbers of ranks over which the batch splits that it computes.
 func elasticWorld(pass *lint.Pass, run *workspace.Run, part *workspace.Part) {
 	world, ok := run.Plan.Parallel.World.Get()
-	if !isDeepSpeed(part) || !certainlyOn(part, "elasticity", "enabled") || !ok || world < 1 || run.Plan.Parallel.World.How() == plan.IsDefault {
+	if !isDeepSpeed(part) || !certainlyOn(part, "elasticity", "enabled") || !ok || world < 1 || run.Plan.Parallel.World.How() == plan.IsDefault || run.Spare(run.Plan.Parallel.World) {
 		return
 	}
 	for _, size := range []plan.Value[int64]{run.Plan.Parallel.Tensor, run.Plan.Parallel.Pipeline, run.Plan.Parallel.Context} {

@@ -170,7 +170,7 @@ func (e *engineCall) makesExperts(class *pyscan.Class, depth int) bool {
 // indivisibleGroups: the groups of ranks that ZeRO shards over must divide the ranks of the run.
 func indivisibleGroups(pass *lint.Pass, run *workspace.Run) {
 	world, ok := run.Plan.Parallel.World.Get()
-	if !ok || world < 1 || run.Plan.Parallel.World.How() == plan.IsDefault {
+	if !ok || world < 1 || run.Plan.Parallel.World.How() == plan.IsDefault || run.Spare(run.Plan.Parallel.World) {
 		return
 	}
 	for _, part := range run.Parts {

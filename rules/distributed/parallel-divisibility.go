@@ -251,7 +251,7 @@ func (d *division) expertRanks() {
 	experts, ok2 := r.Expert.Get()
 	stages := r.Pipeline.Or(0)
 	at, key, written := d.run.Written(r.Expert)
-	if !ok || !ok2 || !written || experts < 2 || world < 1 || stages < 1 || r.World.How() == plan.IsDefault || dependsOn(r.World, r) {
+	if !ok || !ok2 || !written || experts < 2 || world < 1 || stages < 1 || r.World.How() == plan.IsDefault || d.run.Spare(r.World) || dependsOn(r.World, r) {
 		return
 	}
 	inside, text := int64(1), ""
@@ -309,7 +309,7 @@ func (d *division) sequence() {
 func (d *division) world() {
 	r := &d.run.Plan.Parallel
 	world, ok := r.World.Get()
-	if !ok || world < 1 || r.World.How() == plan.IsDefault || dependsOn(r.World, r) {
+	if !ok || world < 1 || r.World.How() == plan.IsDefault || d.run.Spare(r.World) || dependsOn(r.World, r) {
 		return
 	}
 	groups := []struct {
