@@ -2,6 +2,7 @@ package checkpointing
 
 import (
 	_ "embed"
+	"slices"
 	"strings"
 
 	"github.com/trainvet/trainvet/lint"
@@ -36,7 +37,7 @@ func checkAgain(pass *lint.Pass, c *workspace.Checkpoint) {
 	if flag := pass.Arg(c.Scope, c.Frame, c.Call, "preserve_rng_state", -1); flag != nil {
 		forgets = pass.Truthy(pass.Expand(flag)) == pyscan.No
 	}
-	look := &second{pass: pass, forgets: forgets, seen: map[*pyscan.Scope]bool{}}
+	look := &second{pass: pass, forgets: forgets, once: c.Reentrant == pyscan.Yes, seen: map[*pyscan.Scope]bool{}}
 	for _, one := range workspace.Alternatives(pass.Target(c)) {
 		look.value(one, 4)
 	}
@@ -59,6 +60,7 @@ func checkAgain(pass *lint.Pass, c *workspace.Checkpoint) {
 type second struct {
 	pass    *lint.Pass
 	forgets bool // preserve_rng_state=False
+	once    bool // gradients are on in one of the two passes only: a reentrant checkpoint runs the first one without them
 	seen    map[*pyscan.Scope]bool
 	what    string
 	at      source.Place
@@ -144,7 +146,7 @@ func (s *second) state(f *pyscan.Func) {
 				return false
 			case *syntax.AugAssign:
 				path := pyscan.Path(n.Target)
-				if strings.HasPrefix(path, self) && s.what == "" && !s.pass.WithoutGradients(f.Scope, n) && !optional(f.Scope, n) {
+				if strings.HasPrefix(path, self) && s.what == "" && !s.pass.WithoutGradients(f.Scope, n) && !optional(f.Scope, n) && !(s.once && s.asksGradients(f.Scope, n) && !readAfter(f.Scope, path, n)) {
 					s.found("`"+path+"` changes", f.Scope.Module.File.At(n.Span()))
 					s.counts = !readElsewhere(f.Scope, path, n)
 				}
@@ -172,6 +174,25 @@ func optional(scope *pyscan.Scope, node syntax.Node) bool {
 	return false
 }
 
+// asksGradients reports whether a statement runs only in one of the passes of a reentrant checkpoint, the second: it asks whether gradients
+// are on. What the function reads before it is then the same in both.
+func (s *second) asksGradients(scope *pyscan.Scope, node syntax.Node) bool {
+	return slices.ContainsFunc(workspace.Around(scope, node), func(stmt syntax.Stmt) bool {
+		test, ok := stmt.(*syntax.If)
+		if !ok {
+			return false
+		}
+		asks := false
+		syntax.Inspect(test.Test, func(n syntax.Node) bool {
+			if call, ok := n.(*syntax.Call); ok && s.pass.Library(scope, nil, call.Func) == "torch.is_grad_enabled" {
+				asks = true
+			}
+			return !asks
+		})
+		return asks
+	})
+}
+
 // asksParameter reports whether a test names a parameter of which the default is None, False or 0.
 func asksParameter(scope *pyscan.Scope, test syntax.Expr) bool {
 	found := false
@@ -195,6 +216,26 @@ func asksTraining(test syntax.Expr) (trains, asked bool) {
 		test, trains = not.Operand, false
 	}
 	return trains, pyscan.LastPart(pyscan.Path(test)) == "training"
+}
+
+// readAfter reports whether a function reads a path after the statement that changes it, or may come back to where it does.
+func readAfter(scope *pyscan.Scope, path string, change syntax.Node) bool {
+	for _, stmt := range workspace.Around(scope, change) {
+		switch stmt.(type) {
+		case *syntax.For, *syntax.While:
+			return true
+		}
+	}
+	found := false
+	for _, stmt := range scope.Body() {
+		syntax.Inspect(stmt, func(n syntax.Node) bool {
+			if attr, ok := n.(*syntax.Attribute); ok && attr.Span().Start >= change.Span().End && pyscan.Path(attr) == path {
+				found = true
+			}
+			return !found
+		})
+	}
+	return found
 }
 
 // readElsewhere reports whether a function reads a path outside the statement that changes it.
