@@ -271,6 +271,9 @@ func preparedSchedule(pass *lint.Pass, scope *pyscan.Scope, call *syntax.Call) {
 				d.Note(c.at(), "%s is multiplied too", c.name)
 				continue
 			}
+			if !holdsBack(pass, scope.Module.File.Path) {
+				continue
+			}
 			d = pass.Reportf(c.at(), "%s is multiplied by the accumulation, but Accelerate advances a prepared schedule once a window only: it takes that many times as long as meant", c.name)
 			d.Note(scope.Module.File.At(call.Span()), "the schedule is prepared here")
 			d.Help("leave the accumulation out; a prepared schedule is advanced num_processes times at each boundary, so multiply by accelerator.num_processes unless split_batches is set")
@@ -331,6 +334,34 @@ func byAccelerate(pass *lint.Pass, scope *pyscan.Scope, call *syntax.Call) bool 
 		return false
 	}
 	return pass.IsA(pass.Expand(pass.Eval(scope, nil, attr.Value)), "accelerate.Accelerator") == pyscan.Yes || strings.Contains(strings.ToLower(pyscan.Path(attr.Value)), "accelerator")
+}
+
+// holdsBack reports whether Accelerate may hold steps back in the project around a file. Where it runs the backward passes of the project and
+// nobody opens accumulate(), each of them ends in a step, of the schedule as well.
+func holdsBack(pass *lint.Pass, file string) bool {
+	for _, name := range pass.Mentioning(file, "accumulate") {
+		for _, call := range callsIn(pass, name, "accumulate") {
+			if called := pass.Library(call.Scope, nil, call.Func); called == "" || strings.HasPrefix(called, "accelerate.") {
+				return true
+			}
+		}
+	}
+	for _, name := range pass.Mentioning(file, "backward") {
+		for _, call := range callsIn(pass, name, "backward") {
+			if byAccelerate(pass, call.Scope, call.Call) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func callsIn(pass *lint.Pass, file, name string) []pyscan.Call {
+	module := pass.Module(file)
+	if module == nil {
+		return nil
+	}
+	return module.CallsOf(name)
 }
 
 // dividedArgument reports TrainingArguments(warmup_steps=x // gradient_accumulation_steps): the Trainer counts optimizer steps.
