@@ -87,6 +87,9 @@ func window(l *Loop, backward []*Event, link Linker) *Window {
 		w.Outer, w.Scope, w.Frame = outer, l.Scope, l.Frame
 		w.N = count(l)
 		w.Accumulates = pyscan.Yes
+		if clearedFirst(outer, l, w.Steps) {
+			w.Accumulates = pyscan.No
+		}
 		if c, ok := constantOf(link, w.Scope, w.Frame, w.N); ok && c <= 1 {
 			w.Accumulates = pyscan.No
 		}
@@ -101,6 +104,24 @@ func window(l *Loop, backward []*Event, link Linker) *Window {
 		return w
 	}
 	return w
+}
+
+// clearedFirst reports whether between a loop and each of the steps after it the optimizer that steps clears its gradients: it then applies
+// others than those of the loop, which are for something else.
+func clearedFirst(outer, l *Loop, steps []*Event) bool {
+	for _, step := range steps {
+		cleared := false
+		for zero := range outer.Events {
+			if zero.Kind == ZeroGrad && zero.Order > l.Order && zero.Order < step.Order && (zero.Guard.Always() == pyscan.Yes || step.Guard.begins(zero.Guard)) &&
+				zero.Scope == step.Scope && zero.Receiver != nil && step.Receiver != nil && pyscan.Path(zero.Receiver) == pyscan.Path(step.Receiver) && pyscan.Path(zero.Receiver) != "" {
+				cleared = true
+			}
+		}
+		if !cleared {
+			return false
+		}
+	}
+	return len(steps) > 0
 }
 
 // guardOf is the guard of an event inside a loop, also where an inner one holds it: `if boundary: for o in optimizers: o.step()`.
@@ -137,11 +158,17 @@ func sameGuard(step Guard, backward []*Event) bool {
 // allGuarded reports whether every backward stands under the guard of a step, so that none runs between two steps.
 func allGuarded(step Guard, backward []*Event) bool {
 	for _, b := range backward {
-		if !sameGuard(step, []*Event{b}) {
+		if !sameGuard(step, []*Event{b}) && !b.Guard.begins(step) {
 			return false
 		}
 	}
 	return true
+}
+
+// begins reports whether a guard asks all that another one asks, and then more.
+func (g Guard) begins(outer Guard) bool {
+	return len(outer) > 0 && len(g) >= len(outer) &&
+		slices.EqualFunc(g[:len(outer)], outer, func(a, b Cond) bool { return a.Expr == b.Expr && a.Negated == b.Negated })
 }
 
 // more says whether a boundary's period is more than one.
