@@ -171,16 +171,20 @@ func (r *yamlReader) blocksAround(at, culprit int) []source.Span {
 }
 
 // blockLines is the number of the line after the block that starts with a line: those indented deeper belong to it, and
-// under a key the items of a list that is not indented.
+// under a key the items of a list that is not indented, or the bracket that closes what the key opens.
 func (r *yamlReader) blockLines(first int) int {
 	text, _ := r.line(first)
 	item, depth := isItem(text), r.indent(first)
+	opens := strings.HasSuffix(text, "{") || strings.HasSuffix(text, "[")
 	for n := first + 1; n < len(r.lines); n++ {
 		text, _ := r.line(n)
 		if strings.HasPrefix(text, "---") || strings.HasPrefix(text, "...") {
 			return n
 		}
 		if i := r.indent(n); i >= 0 && i <= depth && (i < depth || item || !isItem(text)) {
+			if i == depth && opens && strings.ContainsRune("}]", rune(text[i])) {
+				return n + 1
+			}
 			return n
 		}
 	}
