@@ -123,7 +123,7 @@ func (v *View) isRoot(folder string) bool {
 }
 
 // topFiles stand at the top of a project.
-var topFiles = []string{"pyproject.toml", "setup.py", "setup.cfg"}
+var topFiles = []string{"pyproject.toml", "setup.py", "setup.cfg", ".gitignore"}
 
 func (v *View) moduleAt(base string) string {
 	for _, suffix := range moduleFiles {
