@@ -570,7 +570,7 @@ func (v *View) param(scope *pyscan.Scope, frame *pyscan.Frame, index int, at pys
 			if index == 0 && f.Self != nil {
 				return f.Self
 			}
-			if d := scope.Params[index].Default; d != nil {
+			if d := scope.Params[index].Default; d != nil && !v.filled(scope) {
 				return v.Eval(scope.Parent, f.Outer, d)
 			}
 		}

@@ -66,7 +66,7 @@ func (v *View) expandParam(param *pyscan.ParamValue) pyscan.Value {
 	for _, site := range callers {
 		value, given := v.argumentFor(site, param)
 		if !given {
-			if p.Default == nil {
+			if p.Default == nil || v.filled(param.Scope) {
 				return otherwise
 			}
 			value = v.Eval(param.Scope.Parent, nil, p.Default)
@@ -86,6 +86,29 @@ func (v *View) expandParam(param *pyscan.ParamValue) pyscan.Value {
 	}
 	return value
 }
+
+// filled reports whether a decorator of a library may give a function what a call leaves out, as those do that read the command line
+// (click.command, hydra.main) or try sizes (find_executable_batch_size).
+func (v *View) filled(function *pyscan.Scope) bool {
+	def := function.Function()
+	if def == nil || function.Parent == nil {
+		return false
+	}
+	for _, d := range def.Decorators {
+		if call, ok := d.(*syntax.Call); ok {
+			d = call.Func
+		}
+		name := v.Library(function.Parent, nil, d)
+		if top, _, _ := strings.Cut(name, "."); name != "" && !plainDecorators[top] {
+			return true
+		}
+	}
+	return false
+}
+
+// plainDecorators are libraries whose decorators hand on what the call gives, and nothing else.
+var plainDecorators = map[string]bool{"torch": true, "functools": true, "contextlib": true, "typing": true, "typing_extensions": true, "abc": true, "staticmethod": true,
+	"classmethod": true, "builtins": true, "warnings": true, "jaxtyping": true, "beartype": true, "torch_npu": true, "deepspeed": true, "numba": true}
 
 func vague(value pyscan.Value) bool {
 	switch value.(type) {
