@@ -153,7 +153,7 @@ func (o *Options) jobs() int {
 
 // of gives the settings that hold for a file.
 func (r *Resolver) of(file string) *Settings {
-	return r.For(folderOf(r.Absolute(file)))
+	return r.For(folderOf(file))
 }
 
 // checker holds what all subjects of one check share.

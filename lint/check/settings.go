@@ -288,11 +288,16 @@ func (r *Resolver) find(folder string) *Settings {
 			r.faults = append(r.faults, fmt.Sprintf("--exclude: %q is no pattern", bad))
 		}
 	}
+	asked := folder
+	if found := r.folders[asked]; found != nil { // most ask by the name that the check has for it
+		return found
+	}
 	folder = r.Absolute(folder)
 	if r.Flags.Isolated || r.Flags.Config != "" {
 		folder = "" // one for all
 	}
 	if found := r.folders[folder]; found != nil {
+		r.folders[asked] = found
 		return found
 	}
 	var found *Settings
@@ -316,7 +321,7 @@ func (r *Resolver) find(folder string) *Settings {
 			found = r.finish(found)
 		}
 	}
-	r.folders[folder] = found
+	r.folders[asked], r.folders[folder] = found, found
 	return found
 }
 
