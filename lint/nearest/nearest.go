@@ -2,7 +2,9 @@
 package nearest
 
 import (
+	"cmp"
 	"math/bits"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -19,21 +21,57 @@ func Within(word string, words []string, limit int) string { return within(word,
 
 // List is words that many others are compared with.
 type List struct {
-	Words   []string
-	letters []letters
+	Words    []string
+	letters  []letters
+	byLength []int // numbers of the words, shorter ones first; nil where not all are ASCII
 }
 
 // NewList is a list of words, which are not changed from then on.
 func NewList(words []string) *List {
-	l := &List{words, make([]letters, len(words))}
+	l := &List{Words: words, letters: make([]letters, len(words))}
+	ascii := true
 	for i, word := range words {
 		l.letters[i] = lettersOf(word)
+		ascii = ascii && l.letters[i].ascii
+		l.byLength = append(l.byLength, i)
+	}
+	slices.SortStableFunc(l.byLength, func(a, b int) int { return cmp.Compare(len(words[a]), len(words[b])) })
+	if !ascii {
+		l.byLength = nil
 	}
 	return l
 }
 
 // Within is the function of that name.
-func (l *List) Within(word string, limit int) string { return within(word, l.Words, l.letters, limit) }
+func (l *List) Within(word string, limit int) string {
+	own := lettersOf(word)
+	if l.byLength == nil || !own.ascii {
+		return within(word, l.Words, l.letters, limit)
+	}
+	var m matcher
+	var given []rune
+	best := -1
+	first, _ := slices.BinarySearchFunc(l.byLength, len(word)-limit, func(i, length int) int { return cmp.Compare(len(l.Words[i]), length) })
+	for _, i := range l.byLength[first:] {
+		if len(l.Words[i]) > len(word)+limit {
+			break
+		}
+		if !own.near(l.letters[i], limit) {
+			continue
+		}
+		if given == nil {
+			given = plain(nil, word)
+		}
+		m.other = plain(m.other[:0], l.Words[i])
+		if d := m.distance(given, limit); d < limit || d == limit && (best < 0 || i < best) { // of equally close words the first counts
+			best, limit = i, d
+		}
+	}
+	if best < 0 {
+		return ""
+	}
+	return l.Words[best]
+}
 
 func within(word string, words []string, known []letters, limit int) string {
 	var m matcher
@@ -54,8 +92,8 @@ func within(word string, words []string, known []letters, limit int) string {
 		} else {
 			theirs = lettersOf(candidate)
 		}
-		if own.ascii && theirs.ascii && (len(candidate) > len(given)+limit || bits.OnesCount64(own.set&^theirs.set) > limit || bits.OnesCount64(theirs.set&^own.set) > limit) {
-			continue // each slip takes away or brings in one letter at most
+		if own.ascii && theirs.ascii && !own.near(theirs, limit) {
+			continue
 		}
 		m.other = plain(m.other[:0], candidate)
 		if d := m.distance(given, limit); d <= limit {
@@ -69,6 +107,11 @@ func within(word string, words []string, known []letters, limit int) string {
 type letters struct {
 	set   uint64
 	ascii bool
+}
+
+// near is false for words that so many slips do not make of each other: each takes away or brings in one letter at most.
+func (l letters) near(other letters, slips int) bool {
+	return bits.OnesCount64(l.set&^other.set) <= slips && bits.OnesCount64(other.set&^l.set) <= slips
 }
 
 func lettersOf(word string) (l letters) {

@@ -32,6 +32,32 @@ func TestOf(t *testing.T) {
 	}
 }
 
+// TestList holds that a list finds the same word as a look at all of them, the first among equals.
+func TestList(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	word := func(letters string) string {
+		w := make([]rune, 1+random.IntN(9))
+		for i := range w {
+			w[i] = []rune(letters)[random.IntN(len([]rune(letters)))]
+		}
+		return string(w)
+	}
+	for i := range 3000 {
+		letters := "abC_-"
+		if i%4 == 0 {
+			letters = "abé"
+		}
+		var words []string
+		for range random.IntN(12) {
+			words = append(words, word(letters))
+		}
+		asked, limit := word("abcé"[:3+2*(i%2)]), random.IntN(4)
+		if got, want := NewList(words).Within(asked, limit), Within(asked, words, limit); got != want {
+			t.Fatalf("%q within %d of %q: got %q, want %q", asked, limit, words, got, want)
+		}
+	}
+}
+
 // TestDistance holds the bounded distance against the plain recurrence.
 func TestDistance(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))

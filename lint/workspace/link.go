@@ -3,6 +3,7 @@ package workspace
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/trainvet/trainvet/configs/dialect"
 	"github.com/trainvet/trainvet/lint/source"
@@ -171,7 +172,12 @@ func pathsOf(parts []*Part) (paths []string) {
 // names reports whether a file names a settings file.
 func (v *View) names(name, settings string) bool {
 	has := func(l link) bool { return slices.Contains(l.files, settings) }
-	return slices.ContainsFunc(v.documentLinks(name), has) || slices.ContainsFunc(v.commandLinks(name), has)
+	return slices.ContainsFunc(v.documentLinks(name), has) || v.commandsMayName(settings) && slices.ContainsFunc(v.commandLinks(name), has)
+}
+
+// commandsMayName is the cheap question before scripts are read: launch commands name settings files, and programs that state one run.
+func (v *View) commandsMayName(file string) bool {
+	return isSettingsName(file) || strings.HasSuffix(file, ".py") && len(v.pythonParts(file)) == 1
 }
 
 // reaches reports whether a run that begins with a link may have parts of the named file: a run is dear to assemble.

@@ -34,6 +34,15 @@ var argumentClasses = map[string]struct {
 	"DeepSpeedStrategy":              {"lightning pytorch_lightning lightning_fabric", dialect.DeepSpeedStrategy, ""},
 }
 
+// argumentWords are the names of argumentClasses.
+var argumentWords = func() *pyscan.Words {
+	words := &pyscan.Words{Names: map[string]bool{}}
+	for name := range argumentClasses {
+		words.Names[name] = true
+	}
+	return words
+}()
+
 // maxPythonParts bounds the calls of one Python file that are read as settings.
 const maxPythonParts = 32
 
@@ -114,8 +123,9 @@ func (v *View) engineDict(m *pyscan.Module, scope *pyscan.Scope, call *syntax.Ca
 // argumentsOf is the part that a call states; nil for a call of anything else. A class of the project that derives from one of
 // the library may have defaults of its own, so that what is absent is unknown.
 func (v *View) argumentsOf(m *pyscan.Module, scope *pyscan.Scope, call *syntax.Call) *Part {
-	if !isClassName(pyscan.LastPart(pyscan.Path(call.Func))) {
-		return nil
+	last := pyscan.LastPart(pyscan.Path(call.Func))
+	if !isClassName(last) || !v.Near(m, argumentWords, call.Func) && !v.HasName(m, last) {
+		return nil // of a library, and none of these
 	}
 	callee := v.Eval(scope, nil, call.Func)
 	name, derived := v.ExternalName(callee), false

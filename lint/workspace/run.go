@@ -71,7 +71,11 @@ func (v *View) Runs(name string) []*Run {
 		return runs
 	}
 	var runs []*Run
-	for _, origin := range v.origins(name, nil) {
+	var origins []string
+	if kind := source.KindOf(name, nil); kind != source.Python && kind != source.Notebook || len(v.pythonParts(name)) > 0 { // else it is a part of none
+		origins = v.origins(name, nil)
+	}
+	for _, origin := range origins {
 		for run := range v.start(origin, func(l link) bool { return origin == name || v.reaches(l, name) }) {
 			if slices.ContainsFunc(run.Parts, func(p *Part) bool { return p.Path == name }) {
 				runs = append(runs, run)
