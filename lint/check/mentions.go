@@ -40,10 +40,13 @@ func (m *mentions) in(text []byte) []bool {
 	for ; at+8 <= len(text); at += 6 { // three places at a time
 		eight := binary.LittleEndian.Uint64(text[at:])
 		one, two, three := hashThree(uint32(eight)&0xFFFFFF), hashThree(uint32(eight>>16)&0xFFFFFF), hashThree(uint32(eight>>32)&0xFFFFFF)
-		if (m.may[one/64]>>(one%64)|m.may[two/64]>>(two%64)|m.may[three/64]>>(three%64))&1 != 0 {
-			m.mark(found, text, at, one)
-			m.mark(found, text, at+2, two)
-			m.mark(found, text, at+4, three)
+		if (m.may[one/64]>>(one%64)|m.may[two/64]>>(two%64)|m.may[three/64]>>(three%64))&1 == 0 {
+			continue
+		}
+		for i, hash := range [...]uint32{one, two, three} {
+			if m.may[hash/64]>>(hash%64)&1 != 0 {
+				m.mark(found, text, at+2*i, hash)
+			}
 		}
 	}
 	for ; at+3 <= len(text); at += 2 {
