@@ -470,3 +470,21 @@ func TestBoundIsUnreadable(t *testing.T) {
 		}
 	}
 }
+
+// TestDataIsNoSettings: a walk leaves files of settings that are too large to hold any; who names one has it checked.
+func TestDataIsNoSettings(t *testing.T) {
+	const broken = `{"batch_size": [1}`
+	text := broken[:len(broken)-1] + `, "y": "` + strings.Repeat("x", workspace.MaxSettings) + `"}`
+	snapshot := workspace.NewSnapshot(linttest.FS(map[string]string{"big.json": text, "small.json": broken}))
+	rules := world()
+	for _, named := range []bool{false, true} {
+		resolver := &check.Resolver{Snapshot: snapshot, Dir: "/", Rules: rules}
+		report, err := check.Run(context.Background(), snapshot, []check.Target{{Path: "big.json", Named: named}, {Path: "small.json", Named: named}}, check.Options{Rules: rules, Settings: resolver})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if big := strings.Contains(found(report), "big.json"); big != named || !strings.Contains(found(report), "small.json") {
+			t.Errorf("named %v: %s", named, found(report))
+		}
+	}
+}

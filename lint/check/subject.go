@@ -56,6 +56,9 @@ func (c *checker) subject(ctx context.Context, view *workspace.View, target Targ
 // look runs the rules that have something to look for in the file, and passes the findings down the line.
 func (c *checker) look(view *workspace.View, file *source.File, target Target, settings *Settings, r *result) {
 	named := target.Named
+	if !named && isData(file) {
+		return
+	}
 	run, relevant := c.chosen(file, target, settings)
 	if len(run) == 0 && !file.Has(Word) {
 		return
@@ -102,6 +105,11 @@ func (c *checker) look(view *workspace.View, file *source.File, target Target, s
 			r.faults = append(r.faults, *fault)
 		}
 	}
+}
+
+// isData reports whether a file is of a kind of settings and too large to hold any.
+func isData(file *source.File) bool {
+	return (file.Kind == source.JSON || file.Kind == source.YAML || file.Kind == source.TOML) && len(file.Text) > workspace.MaxSettings
 }
 
 // lookAhead begins, beside the check of the first file, with what nearly every check of a file asks for in the end: which files name it.

@@ -144,6 +144,17 @@ func (v *View) environmentAround(name string, c *configs.Command) []*Part {
 	if source.KindOf(name, nil) == source.Dockerfile {
 		return nil
 	}
+	folder := path.Dir(name)
+	parts, known := v.settings.images[folder]
+	if !known {
+		parts = v.imageAround(name)
+		hold(&v.settings.images, folder, parts)
+	}
+	return parts
+}
+
+// imageAround is the environment of the one image in the folder of a file, or in the nearest folder above it that has some.
+func (v *View) imageAround(name string) []*Part {
 	for _, folder := range v.folders(name) {
 		var images []string
 		for _, entry := range v.Names(folder) {

@@ -14,8 +14,9 @@ import (
 	"github.com/trainvet/trainvet/lint/source"
 )
 
-// maxSettingsFile bounds the files in which names of other settings are looked for, bytes. Data and results in JSON are larger.
-const maxSettingsFile = 256 << 10
+// MaxSettings bounds the files that hold settings, bytes: data, vocabularies and results are larger. Names of other settings are not looked for in
+// those, and on a walk they are not checked; one that is named is.
+const MaxSettings = 256 << 10
 
 // area is a folder in which files that name a settings file are looked for, and how many levels below it.
 type area struct {
@@ -147,7 +148,7 @@ func indexNames(s *Snapshot, in area) map[string][]string {
 	for first := 0; first < len(files); first += size {
 		readers.Go(func() {
 			for i := first; i < min(first+size, len(files)); i++ {
-				if file, err := s.store.file(s.fs, files[i]); err == nil && len(file.Raw) <= maxSettingsFile { // it is checked itself sooner or later
+				if file, err := s.store.file(s.fs, files[i]); err == nil && len(file.Raw) <= MaxSettings { // it is checked itself sooner or later
 					bases[i] = settingsNames(file.Text)
 				}
 			}
@@ -181,7 +182,7 @@ func (s *Snapshot) mayNames(in area) []string {
 			case entry.Kind == Folder:
 				walk(full, depth+1)
 			case entry.Kind == RegularFile && mayName(full):
-				if !strings.HasSuffix(full, ".py") && s.size(full) > maxSettingsFile { // those are read for the index of names anyway
+				if !strings.HasSuffix(full, ".py") && s.size(full) > MaxSettings { // those are read for the index of names anyway
 					continue
 				}
 				files = append(files, full)

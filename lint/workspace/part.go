@@ -47,6 +47,7 @@ type settings struct {
 	documents map[string][]document // all of a file
 	commands  map[string][]*command // all of a script
 	nested    map[string][]*command // those that come of one command, which runs another script
+	images    map[string][]*Part    // what the image for the files of a folder sets
 	runs      map[string][]*Run
 	pins      map[pinKey]Pin
 }
