@@ -17,10 +17,10 @@ func onNPU(pass *lint.Pass, module *pyscan.Module) bool {
 	if workspace.IsTest(name) || !namesNPU(module) || !forNPU(pass, module) && !importersForNPU(pass, module) {
 		return false
 	}
-	if pass.KnowsTransfer(name) && pass.Started(name) != pyscan.Yes {
+	if pass.TransfersToNPU(name) {
 		return false
 	}
-	return !pass.TransfersToNPU(name)
+	return !pass.KnowsTransfer(name) || pass.Started(name) == pyscan.Yes
 }
 
 func importersForNPU(pass *lint.Pass, module *pyscan.Module) bool {
