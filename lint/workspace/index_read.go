@@ -1,6 +1,9 @@
 package workspace
 
-import "bytes"
+import (
+	"bytes"
+	"math/rand/v2"
+)
 
 // nameTable numbers names. It is a hash table of its own, because the hash is made while the end of an identifier is looked for, and
 // most of the time that an index takes goes into it.
@@ -14,14 +17,14 @@ type slot struct {
 	number int32 // plus 1; 0 is a free slot
 }
 
-// The hash of a name is FNV-1a.
-const (
-	hashStart = 2166136261
-	hashPrime = 16777619
-)
+// The hash of a name is FNV-1a with another start in each process, so that nobody can write names whose hashes are alike. Names are short:
+// hashes that take more bytes at a time are slower.
+const hashPrime = 16777619
+
+var hashStart = rand.Uint32()
 
 func hashOf(name string) uint32 {
-	h := uint32(hashStart)
+	h := hashStart
 	for i := range len(name) {
 		h = (h ^ uint32(name[i])) * hashPrime
 	}
