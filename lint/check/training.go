@@ -200,6 +200,11 @@ func (c *checker) anyTelling(ctx context.Context, names []string, words *sieve, 
 	for range min(len(names), c.options.jobs()) {
 		workers.Go(func() {
 			var buffer []byte
+			defer func() {
+				if recover() != nil { // it shows again where the file is read by its check
+					found.Store(true)
+				}
+			}()
 			for !found.Load() && ctx.Err() == nil {
 				i := int(next.Add(1)) - 1
 				if i >= len(names) {

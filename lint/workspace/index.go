@@ -56,7 +56,7 @@ const maxDistance = 6
 
 // indices are those of the files below a root, in order: one for each of a few runs of files, which are read side by side.
 type indices struct {
-	once  sync.Once
+	read  func() // fills the parts at its first call
 	parts []*nameIndex
 }
 
@@ -66,12 +66,11 @@ func (st *store) indexOf(s *Snapshot, root string) []*nameIndex {
 	index := st.indices[root]
 	if index == nil {
 		index = &indices{}
+		index.read = sync.OnceFunc(func() { index.fill(s, root) }) // which fails again where it failed
 		st.indices[root] = index
 	}
 	st.mu.Unlock()
-	index.once.Do(func() {
-		index.fill(s, root)
-	})
+	index.read()
 	return index.parts
 }
 
@@ -111,7 +110,7 @@ const fewFiles = 64
 
 func (ix *indices) fill(s *Snapshot, root string) {
 	files := s.pythonFiles(rootDepth(root))
-	var readers sync.WaitGroup
+	var readers crew
 	for run := range slices.Chunk(files, max(fewFiles, (len(files)+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0))) {
 		in := newIndexer(run)
 		ix.parts = append(ix.parts, in.nameIndex)

@@ -143,7 +143,7 @@ func (s *Snapshot) naming(key, base string) []string {
 func indexNames(s *Snapshot, in area) map[string][]string {
 	files := s.mayNames(in)
 	bases := make([][]string, len(files))
-	var readers sync.WaitGroup
+	var readers crew
 	size := max(fewFiles, (len(files)+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0))
 	for first := 0; first < len(files); first += size {
 		readers.Go(func() {

@@ -57,6 +57,7 @@ type Disk struct{}
 var (
 	errSpecial = errors.New("is a FIFO, device or socket, not a file")
 	errFolder  = errors.New("is a folder")
+	errFailed  = errors.New("cannot be read: trainvet failed at it")
 	errLarge   = fmt.Errorf("larger than %d MB, not read", source.MaxSize>>20)
 )
 
@@ -300,6 +301,7 @@ func (st *store) file(files FS, name string) (*source.File, error) {
 	}
 	st.mu.Unlock()
 	entry.once.Do(func() {
+		entry.err = errFailed // what stays where a panic ends this: nobody gets neither a file nor an error
 		raw, err := st.read(files, name)
 		if err != nil {
 			entry.err = err
