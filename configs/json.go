@@ -54,6 +54,7 @@ type jsonReader struct {
 func readJSON(f *source.File, mode jsonMode) *jsonReader {
 	r := &jsonReader{jsonMode: mode, file: f, text: f.Text, tree: &Tree{Format: JSON}}
 	r.root()
+	r.tree.Lines = r.tree.Lines || labelled(r.text)
 	if r.tree.Template {
 		r.forgiveTemplate()
 	}
@@ -131,6 +132,25 @@ func (r *jsonReader) root() {
 	if r.stopped {
 		r.tree.Root.Open = true
 	}
+}
+
+// labelled reports whether the first two lines are one object each behind the same word, as logs have it: no reader of JSON takes that, and
+// no program its settings from it.
+func labelled(text []byte) bool {
+	word := func(line []byte) []byte {
+		name, rest, _ := bytes.Cut(line, []byte(" "))
+		if rest = bytes.TrimSpace(rest); len(name) > 0 && isWord(name[0]) && !bytes.ContainsAny(name, ":={[\"") && len(rest) > 1 && rest[0] == '{' && rest[len(rest)-1] == '}' {
+			return name
+		}
+		return nil
+	}
+	first, rest, _ := bytes.Cut(bytes.TrimSpace(text), []byte("\n"))
+	label := word(first)
+	if label == nil {
+		return false
+	}
+	second, _, _ := bytes.Cut(rest, []byte("\n"))
+	return bytes.Equal(label, word(second))
 }
 
 // loneValue reports whether the file is one value that is no collection. HJSON reads `key: value` lines without braces,

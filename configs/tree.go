@@ -115,7 +115,7 @@ type Tree struct {
 	StrictErrors []Error
 	Template     bool         // the file is a template (`{{ x }}`, `{% if %}`, ${VAR}, BATCH_SIZE in JSON): it is filled in before it is loaded
 	TemplateAt   source.Place // the first sign of that
-	Lines        bool         // JSON: more objects follow the first, as in JSON Lines, which hold data
+	Lines        bool         // JSON: more objects follow the first, as in JSON Lines, or stand behind a word on each line, as in logs: those hold data
 	Braced       bool         // YAML: the document is one mapping in braces, so that it may be JSON under another name
 	Interpolated bool         // YAML: it holds ${...}, which OmegaConf fills in
 	comments     []source.Span

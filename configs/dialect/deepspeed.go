@@ -25,8 +25,8 @@ var DeepSpeed = &Dialect{
 		return d.has("train_micro_batch_size_per_gpu") || d.has("fp16.enabled") || d.has("bf16.enabled") || d.has("elasticity.micro_batch_sizes") ||
 			d.has("train_batch_size") && (optimizer || d.count(deepspeedOnly...) > 0) ||
 			d.count("steps_per_print", "wall_clock_breakdown", "zero_allow_untested_optimizer", "zero_force_ds_cpu_optimizer",
-				"flops_profiler", "comms_logger", "activation_checkpointing", "communication_data_type", "prescale_gradients",
-				"compression_training", "data_efficiency", "aio") >= 2
+				"communication_data_type", "prescale_gradients")+
+				d.sections("flops_profiler", "comms_logger", "activation_checkpointing", "compression_training", "data_efficiency", "aio") >= 2
 	},
 
 	table: []entry{

@@ -234,6 +234,18 @@ func (d doc) count(paths ...string) int {
 	return n
 }
 
+// sections is how many of these keys hold a mapping. A program that has a switch of such a name, and hands DeepSpeed some of its settings,
+// writes a file of its own.
+func (d doc) sections(paths ...string) int {
+	n := 0
+	for _, path := range paths {
+		if d.mapping(path) {
+			n++
+		}
+	}
+	return n
+}
+
 // longName is the least length of a key, in bytes, of which a slip is told from a key of its own.
 const longName = 12
 

@@ -320,6 +320,9 @@ func (v *View) switchesOff(scope *pyscan.Scope, e syntax.Expr) bool {
 	default:
 		return false
 	}
+	if name := pyscan.LastName(e); name == "no_grad" || name == "inference_mode" { // also where it is not seen whose: torch may come through a star import
+		return true
+	}
 	f := v.calledFunc(v.Expand(v.Eval(scope, nil, e)))
 	if f == nil || f.Scope.Node == nil {
 		return false

@@ -45,6 +45,9 @@ func findTrainerLoss(pass *lint.Pass, m *pyscan.Module) {
 		if !ok || transformers.Since("4.46") == pyscan.No || pass.Carries(m.File.Path, "transformers") { // which divides the loss itself, or is the project's own
 			return
 		}
+		if stepsItself(pass, value) {
+			return
+		}
 		takes, keywords := "", ""
 		for _, p := range scope.Params {
 			switch {
@@ -68,6 +71,30 @@ func findTrainerLoss(pass *lint.Pass, m *pyscan.Module) {
 			d.Pinned(transformers, "4.46").Help("divide a summed loss by num_items_in_batch, pass it on to super().compute_loss, or set model_accepts_loss_kwargs = False on the trainer")
 		}
 	})
+}
+
+// stepsItself reports whether the trainer has a training_step of its own that calls compute_loss without the token count: then the method
+// is not called as the library's step would.
+func stepsItself(pass *lint.Pass, class *pyscan.Class) bool {
+	step := pass.Method(class, "training_step")
+	if step == nil {
+		return false
+	}
+	own := false
+	for _, call := range step.Calls {
+		attr, ok := call.Func.(*syntax.Attribute)
+		switch {
+		case !ok:
+		case attr.Attr == "training_step":
+			return false // the library's comes after all
+		case attr.Attr == "compute_loss":
+			if workspace.Argument(call, "num_items_in_batch", 3) != nil || slices.ContainsFunc(call.Keywords, func(k *syntax.Keyword) bool { return k.Arg == "" }) {
+				return false
+			}
+			own = true
+		}
+	}
+	return own
 }
 
 // ofLanguageModel reports whether the loss is that of a Hugging Face model or of its logits. Other models (of diffusers, one's

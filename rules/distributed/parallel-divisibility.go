@@ -336,6 +336,7 @@ func (d *division) world() {
 		return
 	}
 	switch data, known := r.Data.Get(); {
+	case product > world && r.Nodes.How() == plan.IsDefault && d.run.Has("nemo", "lightning-cli"): // their settings leave num_nodes to the launcher, and mean several machines
 	case world%product != 0:
 		d.launched(d.pass.Reportf(at, "%s take %d ranks a replica, which does not divide the %d that are started: the run stops when it lays out its groups",
 			strings.Join(names, " x "), product, world))

@@ -120,7 +120,7 @@ func divides(e syntax.Expr) bool {
 
 // handWritten looks for rates that the loop sets itself, by a count of micro-batches: group["lr"] = base * min(1, i / warmup).
 func handWritten(pass *lint.Pass, w *loop.Window, n string) {
-	if w.Micro.Node == nil || boundedByCount(w.Micro) {
+	if w.Micro.Node == nil || boundedByCount(w) {
 		return
 	}
 	syntax.Inspect(w.Micro.Node, func(node syntax.Node) bool {
@@ -206,10 +206,17 @@ func rateCounts(pass *lint.Pass, w *loop.Window, e syntax.Expr, depth int) []cou
 	return list
 }
 
-// boundedByCount reports whether a loop runs for a given number of micro-batches: then its counts are in that unit, on
-// purpose.
-func boundedByCount(l *loop.Loop) bool {
-	switch node := l.Node.(type) {
+// boundedByCount reports whether the training runs for a given number of micro-batches, by its loop or by a while around it that looks at
+// their count: then its counts are in that unit, on purpose.
+func boundedByCount(w *loop.Window) bool {
+	for _, stmt := range workspace.Around(w.Micro.Scope, w.Micro.Node) {
+		if outer, ok := stmt.(*syntax.While); ok {
+			if test, ok := outer.Test.(*syntax.Compare); ok && (countsMicroBatches(w, test.Left) || countsMicroBatches(w, test.Comparators[0])) {
+				return true
+			}
+		}
+	}
+	switch node := w.Micro.Node.(type) {
 	case *syntax.For:
 		call, ok := node.Iter.(*syntax.Call)
 		return ok && (pyscan.LastPart(pyscan.Path(call.Func)) == "range" || pyscan.LastPart(pyscan.Path(call.Func)) == "trange")
