@@ -40,6 +40,10 @@ func (v *View) commandsOf(name string, outer []string, left *int, only int) []*c
 	if *left--; script == nil || len(outer) >= maxScripts || *left < 0 || slices.Contains(outer, name) {
 		return nil
 	}
+	if alone, known := v.settings.alone[name]; known && only < 0 {
+		return alone
+	}
+	runsOthers := false
 	outer = append(slices.Clip(outer), name)
 	var environment []*Part
 	if part := newPart(name, "", script.Env, dialect.Environment); anyKnown(part) {
@@ -72,6 +76,7 @@ func (v *View) commandsOf(name string, outer []string, left *int, only int) []*c
 			v.programSettings(name, c, command)
 		}
 		if nested := v.runsScript(name, c); nested != "" {
+			runsOthers = true
 			inner := v.commandsOf(nested, outer, left, -1)
 			*left -= len(inner) / commandsOfRun
 			if len(inner) > 0 {
@@ -96,6 +101,9 @@ func (v *View) commandsOf(name string, outer []string, left *int, only int) []*c
 			}
 			all = append(all, command)
 		}
+	}
+	if only < 0 && !runsOthers {
+		hold(&v.settings.alone, name, all)
 	}
 	return all
 }

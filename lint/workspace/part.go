@@ -46,6 +46,7 @@ type settings struct {
 	python    map[string][][]*Part
 	documents map[string][]document // all of a file
 	commands  map[string][]*command // all of a script
+	alone     map[string][]*command // all of a script that runs no other: they are the same wherever it is run
 	nested    map[string][]*command // those that come of one command, which runs another script
 	images    map[string][]*Part    // what the image for the files of a folder sets
 	runs      map[string][]*Run
