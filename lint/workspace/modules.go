@@ -200,6 +200,17 @@ func leafOf(e syntax.Expr) string {
 // Leaf is the attribute or name that an expression ends in, `forward` left out.
 func Leaf(e syntax.Expr) string { return leafOf(e) }
 
+// InLoop reports whether a node stands in a loop of its function, as a statement; comprehensions aside.
+func InLoop(scope *pyscan.Scope, node syntax.Node) bool {
+	return slices.ContainsFunc(Around(scope, node), func(stmt syntax.Stmt) bool {
+		switch stmt.(type) {
+		case *syntax.For, *syntax.While:
+			return true
+		}
+		return false
+	})
+}
+
 // Around lists the statements that hold a node inside its function, outermost first, and whether the node lies in the else
 // part of an if.
 func Around(scope *pyscan.Scope, node syntax.Node) []syntax.Stmt {

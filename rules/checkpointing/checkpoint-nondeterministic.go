@@ -220,11 +220,8 @@ func asksTraining(test syntax.Expr) (trains, asked bool) {
 
 // readAfter reports whether a function reads a path after the statement that changes it, or may come back to where it does.
 func readAfter(scope *pyscan.Scope, path string, change syntax.Node) bool {
-	for _, stmt := range workspace.Around(scope, change) {
-		switch stmt.(type) {
-		case *syntax.For, *syntax.While:
-			return true
-		}
+	if workspace.InLoop(scope, change) {
+		return true
 	}
 	found := false
 	for _, stmt := range scope.Body() {

@@ -116,11 +116,8 @@ func reportUnit(pass *lint.Pass, at source.Place, isLarge pyscan.Truth) {
 
 // inLoop reports whether a call stands in a loop or comprehension of its function: layers are wrapped one by one there.
 func inLoop(scope *pyscan.Scope, call *syntax.Call) bool {
-	for _, stmt := range workspace.Around(scope, call) {
-		switch stmt.(type) {
-		case *syntax.For, *syntax.While:
-			return true
-		}
+	if workspace.InLoop(scope, call) {
+		return true
 	}
 	found := false
 	for _, stmt := range scope.Body() {

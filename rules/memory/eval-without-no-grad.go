@@ -122,7 +122,7 @@ func modelCall(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, mode
 		if callee != path && !(mode == nil && modelNames[callee]) {
 			return
 		}
-		if callee == "" || !inLoop(scope, call) || pass.Library(scope, nil, call.Func) != "" {
+		if callee == "" || !workspace.InLoop(scope, call) || pass.Library(scope, nil, call.Func) != "" {
 			return
 		}
 		value := pass.Expand(pass.Eval(scope, nil, call.Func))
@@ -148,16 +148,6 @@ func otherwise(pass *lint.Pass, value pyscan.Value) bool {
 		return true
 	case *pyscan.Instance:
 		return pass.IsA(value, "torch.nn.Module") == pyscan.No && !isModule(pass, value)
-	}
-	return false
-}
-
-func inLoop(scope *pyscan.Scope, node syntax.Node) bool {
-	for _, stmt := range workspace.Around(scope, node) {
-		switch stmt.(type) {
-		case *syntax.For, *syntax.While:
-			return true
-		}
 	}
 	return false
 }
