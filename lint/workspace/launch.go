@@ -152,13 +152,7 @@ func (v *View) environmentAround(name string, c *configs.Command) []*Part {
 	if source.KindOf(name, nil) == source.Dockerfile {
 		return nil
 	}
-	folder := path.Dir(name)
-	parts, known := v.settings.images[folder]
-	if !known {
-		parts = v.imageAround(name)
-		hold(&v.settings.images, folder, parts)
-	}
-	return parts
+	return held(&v.settings.images, path.Dir(name), func() []*Part { return v.imageAround(name) })
 }
 
 // imageAround is the environment of the one image in the folder of a file, or in the nearest folder above it that has some.

@@ -63,17 +63,23 @@ func hold[T any](all *map[string][]T, name string, made []T) {
 	(*all)[name] = made
 }
 
+// held is what was made of a file, made and held when it is asked for first.
+func held[T any](all *map[string][]T, name string, make func() []T) []T {
+	made, known := (*all)[name]
+	if !known {
+		made = make()
+		hold(all, name, made)
+	}
+	return made
+}
+
 // commands are the launch commands of a script, with the configs that the script itself writes. A script of the project that it
 // runs counts with its own commands.
 func (v *View) commands(name string) []*command {
-	commands, known := v.settings.commands[name]
-	if known {
-		return commands
-	}
-	left := maxScriptRuns
-	commands = v.commandsOf(name, nil, &left, -1)
-	hold(&v.settings.commands, name, commands)
-	return commands
+	return held(&v.settings.commands, name, func() []*command {
+		left := maxScriptRuns
+		return v.commandsOf(name, nil, &left, -1)
+	})
 }
 
 // command is the one of a script that a link is of; nil where the script has changed since.
@@ -117,13 +123,7 @@ func (v *View) document(name string, l link) []*Part {
 
 // documents are those of a config file that are of a known dialect.
 func (v *View) documents(name string) []document {
-	documents, known := v.settings.documents[name]
-	if known {
-		return documents
-	}
-	documents = v.documentsOf(name, -1)
-	hold(&v.settings.documents, name, documents)
-	return documents
+	return held(&v.settings.documents, name, func() []document { return v.documentsOf(name, -1) })
 }
 
 // documentLinks are the links of the documents of a config, in their order.
