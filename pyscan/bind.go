@@ -21,10 +21,10 @@ type binder struct {
 	paths    bool                     // the scope assigns to dotted paths
 	below    map[string][]int         // the dotted paths that begin with a name
 	visit    func(syntax.Node)        // node, as a value
-	free     []Def                    // for the next definitions, of any scope of the file
-	made     int                      // definitions so far
-	ways     []change                 // what branches of the scope changed
-	marks    []int                    // by variable: the last stamp that it got
+	defs     slab[Def]                // of all scopes of the file
+	phis     slab[phi]
+	ways     []change // what branches of the scope changed
+	marks    []int    // by variable: the last stamp that it got
 	stamp    int
 }
 
@@ -46,17 +46,23 @@ type loopState struct {
 	breaks    []branch
 }
 
+func newBinder() *binder {
+	b := &binder{}
+	b.visit = b.node
+	return b
+}
+
 // bind binds a scope.
 func (b *binder) bind(s *Scope) *bound {
 	b.scope, b.paths, b.dead = s, s.paths, false
 	b.out = bound{variables: variables{names: b.out.names[:0]}, defs: b.out.defs[:0]}
 	b.current, b.log, b.loops, b.ways = b.current[:0], b.log[:0], b.loops[:0], b.ways[:0]
 	b.assigned, b.below = nil, nil
-	if b.visit == nil {
-		b.visit = b.node
-	}
-	for i, p := range s.Params {
-		b.name(p.Name, &Def{Kind: ParamDef, Node: p.Node, Annotation: p.Annotation, Param: i})
+	if len(s.Params) > 0 {
+		defs := s.makeParameters()
+		for i := range defs {
+			b.enter(b.index(s.Params[i].Name), &defs[i])
+		}
 	}
 	if lambda, ok := s.Node.(*syntax.Lambda); ok {
 		b.expr(lambda.Body)
@@ -98,22 +104,19 @@ func (b *binder) finish() *bound {
 	return out
 }
 
-// Definitions are made in chunks: a quarter of those that there are, so that little is left over in the end.
-const (
-	minDefs = 6
-	maxDefs = 128
-)
-
 // make is a new definition with the content of another.
 func (b *binder) make(def *Def) *Def {
-	if len(b.free) == 0 {
-		b.free = make([]Def, min(max(b.made/4, minDefs), maxDefs))
-		b.made += len(b.free)
-	}
-	made := &b.free[0]
-	b.free = b.free[1:]
+	made := b.defs.take()
 	*made = *def
 	return made
+}
+
+// phi is a new PhiDef.
+func (b *binder) phi(alternatives ...*Def) *Def {
+	made := b.phis.take()
+	made.Kind, made.of = PhiDef, made
+	made.ways = append(made.two[:0], alternatives...)
+	return &made.Def
 }
 
 func (b *binder) index(name string) int {
@@ -135,7 +138,6 @@ func (b *binder) index(name string) int {
 
 // name makes a copy of def the current definition of a name or dotted path and returns its slot.
 func (b *binder) name(name string, def *Def) int32 {
-	def.Name = name
 	for _, path := range b.below[name] { // the name is another object now
 		b.move(path, nil)
 	}
@@ -246,7 +248,7 @@ func (b *binder) join(branches ...branch) {
 		case 1:
 			b.move(index, alternatives[0])
 		default:
-			b.put(index, &Def{Kind: PhiDef, Name: b.out.names[index], Alternatives: slices.Clone(alternatives)})
+			b.enter(index, b.phi(alternatives...))
 		}
 	}
 }
@@ -282,14 +284,14 @@ func (b *binder) stmt(stmt syntax.Stmt) {
 	case *syntax.FunctionDef:
 		b.exprs(s.Decorators)
 		b.defaults(s.Args)
-		b.name(s.Name, &Def{Kind: ScopeDef, Node: s, Stmt: s, Opens: b.scope.Module.ScopeOf(s)})
+		b.name(s.Name, &Def{Kind: ScopeDef, Node: s, Stmt: s, of: b.scope.Module.ScopeOf(s)})
 	case *syntax.ClassDef:
 		b.exprs(s.Decorators)
 		b.exprs(s.Bases)
 		for _, k := range s.Keywords {
 			b.expr(k.Value)
 		}
-		b.name(s.Name, &Def{Kind: ScopeDef, Node: s, Stmt: s, Opens: b.scope.Module.ScopeOf(s)})
+		b.name(s.Name, &Def{Kind: ScopeDef, Node: s, Stmt: s, of: b.scope.Module.ScopeOf(s)})
 	case *syntax.Return:
 		b.expr(s.Value)
 		b.out.returns = append(b.out.returns, s)
@@ -306,15 +308,15 @@ func (b *binder) stmt(stmt syntax.Stmt) {
 	case *syntax.AugAssign:
 		b.expr(s.Value)
 		prev := b.load(s.Target)
-		b.target(s.Target, &Def{Kind: AugDef, Stmt: s, Value: s.Value, Op: s.Op, Prev: prev})
+		b.target(s.Target, &Def{Kind: AugDef, Stmt: s, Value: s.Value, Op: s.Op, of: prev})
 	case *syntax.AnnAssign:
 		b.expr(s.Annotation)
 		if s.Value == nil {
-			b.target(s.Target, &Def{Kind: AnnDef, Stmt: s, Annotation: s.Annotation})
+			b.target(s.Target, &Def{Kind: AnnDef, Stmt: s})
 			return
 		}
 		b.expr(s.Value)
-		b.target(s.Target, &Def{Kind: AssignDef, Stmt: s, Value: s.Value, Annotation: s.Annotation})
+		b.target(s.Target, &Def{Kind: AssignDef, Stmt: s, Value: s.Value})
 	case *syntax.TypeAlias:
 		b.expr(s.Value)
 		b.assign(s.Name, s.Value, s)
@@ -397,7 +399,7 @@ func (b *binder) defaults(args *syntax.Arguments) {
 
 func (b *binder) imports(alias *syntax.Alias, stmt syntax.Stmt) {
 	if i := b.scope.Module.importOf(alias); i != nil && i.Member != "*" {
-		b.name(i.Name, &Def{Kind: ImportDef, Node: alias, Stmt: stmt, Import: i})
+		b.name(i.Name, &Def{Kind: ImportDef, Node: alias, Stmt: stmt, of: i})
 	}
 }
 
@@ -447,8 +449,10 @@ func (b *binder) unpack(target syntax.Expr, def *Def, path []int) {
 		b.unpack(t.Value, def, append(path[:len(path):len(path)], -1))
 	default:
 		kind := def.Kind
-		if def.Path = path; len(path) > 0 && kind == AssignDef {
-			def.Kind = UnpackDef
+		if def.of = nil; len(path) > 0 {
+			if def.of = path; kind == AssignDef {
+				def.Kind = UnpackDef
+			}
 		}
 		b.target(target, def)
 		def.Kind = kind
@@ -530,7 +534,7 @@ func (b *binder) try(s *syntax.Try) {
 		arms = append(arms, b.arm(func() {
 			for _, index := range order {
 				if len(fromBody[index]) > 1 {
-					b.put(index, &Def{Kind: PhiDef, Name: b.out.names[index], Alternatives: fromBody[index]})
+					b.enter(index, b.phi(fromBody[index]...))
 				} else if len(fromBody[index]) == 1 {
 					b.move(index, fromBody[index][0])
 				}
@@ -555,7 +559,9 @@ func (b *binder) loop(node syntax.Stmt, body, orElse []syntax.Stmt, head func())
 	phis := make([]change, len(assigns))
 	for i, name := range assigns {
 		index := b.index(name)
-		phi := b.make(&Def{Kind: PhiDef, Name: name, InLoop: true, Alternatives: appendDef(nil, b.current[index])})
+		phi := b.phi()
+		phi.InLoop = true
+		phi.meet(b.current[index])
 		phis[i] = change{index, phi}
 		b.enter(index, phi)
 	}
@@ -575,7 +581,7 @@ func (b *binder) loop(node syntax.Stmt, body, orElse []syntax.Stmt, head func())
 				next++
 			}
 			if next < len(phis) && phis[next].name == c.name && phis[next].def != c.def {
-				phis[next].def.Alternatives = appendDef(phis[next].def.Alternatives, c.def)
+				phis[next].def.meet(c.def)
 			}
 		}
 	}

@@ -60,7 +60,7 @@ func describe(m *Module, def *Def) string {
 		}
 		seen[d] = true
 		if d.Kind == PhiDef {
-			for _, a := range d.Alternatives {
+			for _, a := range d.Alternatives() {
 				visit(a)
 			}
 			return

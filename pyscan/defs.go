@@ -27,24 +27,78 @@ const (
 	PhiDef            // one of Alternatives, by the path taken
 )
 
-// Def is one definition of a name, or of a dotted path such as "self.model", in a scope.
+// Def is one definition of a name, or of a dotted path such as "self.model", in a scope. A check makes many: what only some kinds have
+// is in one place.
 type Def struct {
-	Kind         DefKind
-	InLoop       bool // PhiDef at the head of a loop: an alternative comes from an earlier iteration
-	Op           syntax.Operator
-	slot         int32
-	variable     int32
-	Param        int
-	Name         string
-	Node         syntax.Node // the target, parameter, alias or statement; nil for a Phi
-	Stmt         syntax.Stmt // the statement, or nil
-	Value        syntax.Expr
-	Annotation   syntax.Expr
-	Path         []int // UnpackDef, IterDef: indices from the outside in; -1 for a starred target
-	Prev         *Def  // AugDef
-	Import       *Import
-	Opens        *Scope // ScopeDef
-	Alternatives []*Def // PhiDef
+	Kind     DefKind
+	InLoop   bool // PhiDef at the head of a loop: an alternative comes from an earlier iteration
+	Op       syntax.Operator
+	slot     int32
+	variable int32
+	param    int32
+	Node     syntax.Node // the target, parameter, alias or statement; nil for a Phi
+	Stmt     syntax.Stmt // the statement, or nil
+	Value    syntax.Expr
+	of       any // by Kind: indices, *Def, *Import, *Scope or *phi
+}
+
+// phi is a definition of the kind PhiDef. Most have no more than two alternatives.
+type phi struct {
+	Def
+	ways []*Def
+	two  [2]*Def
+}
+
+// Param is the index of a ParamDef's parameter.
+func (d *Def) Param() int { return int(d.param) }
+
+// Path leads to the element of Value that an UnpackDef or IterDef takes: indices from the outside in; -1 for a starred target.
+func (d *Def) Path() []int {
+	path, _ := d.of.([]int)
+	return path
+}
+
+// Prev is what an AugDef changes, or nil.
+func (d *Def) Prev() *Def {
+	prev, _ := d.of.(*Def)
+	return prev
+}
+
+// Import is what an ImportDef binds.
+func (d *Def) Import() *Import {
+	i, _ := d.of.(*Import)
+	return i
+}
+
+// Opens is the scope of a ScopeDef.
+func (d *Def) Opens() *Scope {
+	s, _ := d.of.(*Scope)
+	return s
+}
+
+// Alternatives are those of a PhiDef.
+func (d *Def) Alternatives() []*Def {
+	if phi, is := d.of.(*phi); is {
+		return phi.ways
+	}
+	return nil
+}
+
+// meet adds an alternative to a PhiDef.
+func (d *Def) meet(other *Def) {
+	phi := d.of.(*phi)
+	phi.ways = appendDef(phi.ways, other)
+}
+
+// Annotation is the type that is written at the definition, or nil.
+func (d *Def) Annotation() syntax.Expr {
+	if arg, is := d.Node.(*syntax.Arg); is {
+		return arg.Annotation
+	}
+	if stmt, is := d.Stmt.(*syntax.AnnAssign); is {
+		return stmt.Annotation
+	}
+	return nil
 }
 
 // bound is what binding a scope finds.
@@ -136,8 +190,38 @@ func (s *Scope) Def(name *syntax.Name) *Def {
 	if s.names&trait(name.ID) == 0 {
 		return nil
 	}
+	if s.stores&trait(name.ID) == 0 { // a parameter alone is the same everywhere
+		for i := len(s.Params) - 1; i >= 0; i-- {
+			if s.Params[i].Name == name.ID {
+				return &s.parameters()[i]
+			}
+		}
+	}
 	b := s.bind() // sets the slots
 	return b.at(name.Slot)
+}
+
+// parameters are the definitions of the parameters. They are there before anything else is bound.
+func (s *Scope) parameters() []Def {
+	if made := s.given.Load(); made != nil {
+		return *made
+	}
+	s.Module.binding.Lock()
+	defer s.Module.binding.Unlock()
+	return s.makeParameters()
+}
+
+// makeParameters is parameters for who holds the lock.
+func (s *Scope) makeParameters() []Def {
+	if made := s.given.Load(); made != nil {
+		return *made
+	}
+	list := make([]Def, len(s.Params))
+	for i := range list {
+		list[i].Kind, list[i].Node, list[i].param = ParamDef, s.Params[i].Arg, int32(i)
+	}
+	s.given.Store(&list)
+	return list
 }
 
 // AttrDef is the definition of a dotted path in this function that reaches the attribute, or nil.
@@ -212,16 +296,30 @@ func (s *Scope) Defined(yield func(name string, defs []*Def)) {
 func (s *Scope) Returns() []*syntax.Return { return s.bind().returns }
 
 // Yields are the values that a generator yields (nil for a bare yield).
-func (s *Scope) Yields() []syntax.Expr { return s.bind().yields }
+func (s *Scope) Yields() []syntax.Expr {
+	if !s.yields {
+		return nil
+	}
+	return s.bind().yields
+}
 
 // Outer reports whether the name is declared global or nonlocal in the scope.
-func (s *Scope) Outer(name string) bool { return slices.Contains(s.outer, name) }
+func (s *Scope) Outer(name string) bool { return slices.Contains(s.Module.outer[s], name) }
 
 func (s *Scope) bind() *bound {
-	s.bindOnce.Do(func() {
-		s.Module.binding.Lock()
-		defer s.Module.binding.Unlock()
-		s.bound = s.Module.binder.bind(s)
-	})
-	return s.bound
+	if bound := s.bound.Load(); bound != nil {
+		return bound
+	}
+	m := s.Module
+	m.binding.Lock()
+	defer m.binding.Unlock()
+	bound := s.bound.Load()
+	if bound == nil {
+		if m.binder == nil {
+			m.binder = newBinder()
+		}
+		bound = m.binder.bind(s)
+		s.bound.Store(bound)
+	}
+	return bound
 }

@@ -4,8 +4,10 @@ package pyscan
 
 import (
 	"bytes"
+	"math/bits"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/trainvet/trainvet/lint/source"
 	"github.com/trainvet/trainvet/pyscan/syntax"
@@ -17,14 +19,14 @@ type Module struct {
 	File *source.File
 	Tree *syntax.File
 	*Summary
-	Root    *Scope // the module's own scope
-	Calls   []Call // every call, in the order of the text
-	byName  func() callIndex
-	scopes  map[syntax.Node]*Scope
-	imports map[*syntax.Alias]*Import
+	Root    *Scope              // the module's own scope
+	Calls   []Call              // every call, in the order of the text
+	scopes  []*Scope            // but the module's own, by number - 1
+	outer   map[*Scope][]string // what scopes declare global or nonlocal
+	calls   callIndex
 	bodies  bodies
 	binding sync.Mutex // of the binder
-	binder  binder
+	binder  *binder
 }
 
 // Call is a call, with the scope that it stands in.
@@ -47,7 +49,7 @@ type Import struct {
 	Level  int    // leading dots of a relative import
 	Member string // `from Module import Member`; "" for `import Module`
 	Whole  bool   // `import a.b` without `as`: binds a, and makes a.b reachable
-	Node   syntax.Node
+	Node   *syntax.Alias
 	Scope  *Scope
 }
 
@@ -91,16 +93,17 @@ const (
 
 // Param is a parameter of a function or lambda.
 type Param struct {
-	Name       string
-	Kind       ParamKind
-	Annotation syntax.Expr
-	Default    syntax.Expr // evaluated in the scope around the function
-	Node       *syntax.Arg
+	*syntax.Arg
+	Kind    ParamKind
+	Default syntax.Expr // evaluated in the scope around the function
 }
 
 // Scope is a module, function, lambda or class body.
 type Scope struct {
 	Kind     ScopeKind
+	paths    bool  // it assigns to dotted paths
+	yields   bool  // its function is a generator
+	calls    int32 // as many as Calls will be
 	Name     string
 	Module   *Module
 	Parent   *Scope
@@ -109,13 +112,11 @@ type Scope struct {
 	Children []*Scope       // functions and classes defined directly in it, in order
 	Calls    []*syntax.Call // those that run when its body does, in the order of the text
 
-	calls    int      // as many as Calls will be
-	outer    []string // declared global or nonlocal
-	paths    bool     // it assigns to dotted paths
-	names    uint64   // traits of all names that it defines: most questions about a name need no binding to be answered
-	attrs    uint64   // traits of the last names of all dotted paths that it defines
-	bindOnce sync.Once
-	bound    *bound
+	names  uint64                // traits of all names that it defines: most questions about a name need no binding to be answered
+	stores uint64                // of those that are not only parameters
+	attrs  uint64                // traits of the last names of all dotted paths that it defines
+	given  atomic.Pointer[[]Def] // the definitions of the parameters
+	bound  atomic.Pointer[bound]
 }
 
 // Qualified is the dotted name inside the module, as in __qualname__ without `<locals>`.
@@ -178,10 +179,29 @@ func (s *Scope) Child(name string) *Scope {
 }
 
 // ScopeOf is the scope that a def, class or lambda node opens, or nil.
-func (m *Module) ScopeOf(node syntax.Node) *Scope { return m.scopes[node] }
+func (m *Module) ScopeOf(node syntax.Node) *Scope {
+	number := int32(0)
+	switch n := node.(type) {
+	case *syntax.FunctionDef:
+		number = n.Scope
+	case *syntax.ClassDef:
+		number = n.Scope
+	case *syntax.Lambda:
+		number = n.Scope
+	}
+	if number == 0 || int(number) > len(m.scopes) || m.scopes[number-1].Node != node { // a node of another file, or of a part of the tree that is none of the module
+		return nil
+	}
+	return m.scopes[number-1]
+}
 
 // importOf is what an alias of an import statement binds, or nil.
-func (m *Module) importOf(alias *syntax.Alias) *Import { return m.imports[alias] }
+func (m *Module) importOf(alias *syntax.Alias) *Import {
+	if n := int(alias.Number); n > 0 && n <= len(m.Imports) && m.Imports[n-1].Node == alias {
+		return m.Imports[n-1]
+	}
+	return nil
+}
 
 // Scopes calls yield for every function, lambda and class of the module in order of their start, the module first.
 func (m *Module) Scopes(yield func(*Scope)) {
@@ -197,61 +217,72 @@ func (m *Module) Scopes(yield func(*Scope)) {
 
 // New resolves the scopes and imports of a parsed file.
 func New(tree *syntax.File) *Module {
-	m := &Module{File: tree.Source, Tree: tree, Summary: &Summary{Globals: map[string][]*Scope{}}, scopes: map[syntax.Node]*Scope{}, imports: map[*syntax.Alias]*Import{}}
-	m.Root = &Scope{Kind: ModuleScope, Name: "<module>", Module: m}
+	m := &Module{File: tree.Source, Tree: tree, Summary: &Summary{}}
 	m.Calls = make([]Call, 0, bytes.Count(m.File.Text, []byte("("))) // room for all of them
-	collect := collector{module: m, in: m.Root}
+	collect := collector{module: m}
+	m.Root = collect.scopes.take()
+	m.Root.Kind, m.Root.Name, m.Root.Module = ModuleScope, "<module>", m
+	collect.in = m.Root
 	collect.each = collect.visit
 	collect.stmts(tree.Body)
 	collect.hand()
-	m.byName = sync.OnceValue(m.callsByName)
 	return m
 }
 
-// callIndex holds calls by the last names of their callees; all lie in one list.
+// callIndex leads from the last name of a callee to the calls: by a hash to the first, by number, and from each to the next.
 type callIndex struct {
-	number map[string]int
-	lists  [][]Call
+	once  sync.Once
+	first []int32 // plus 1; as many as a power of two
+	next  []int32 // plus 1
 }
 
-func (m *Module) callsByName() callIndex {
-	index, of, counts := callIndex{number: map[string]int{}}, make([]int, len(m.Calls)), []int{}
-	for i, call := range m.Calls {
-		name := LastName(call.Func)
-		number, known := index.number[name]
-		if !known {
-			number = len(counts)
-			index.number[name], counts = number, append(counts, 0)
-		}
-		of[i] = number
-		counts[number]++
+func (index *callIndex) make(calls []Call) {
+	room := make([]int32, 1<<bits.Len(uint(len(calls)))+len(calls))
+	index.next, index.first = room[:len(calls)], room[len(calls):]
+	for i := len(calls) - 1; i >= 0; i-- {
+		at := index.at(LastName(calls[i].Func))
+		*at, index.next[i] = int32(i+1), *at
 	}
-	room := make([]Call, len(m.Calls))
-	index.lists = make([][]Call, len(counts))
-	for number, n := range counts {
-		index.lists[number], room = room[:0:n], room[n:]
-	}
-	for i, call := range m.Calls {
-		index.lists[of[i]] = append(index.lists[of[i]], call)
-	}
-	return index
+}
+
+func (index *callIndex) at(name string) *int32 {
+	return &index.first[hash(name)&uint32(len(index.first)-1)]
 }
 
 // CallsOf are the calls whose callee ends in a name, in the order of the text.
 func (m *Module) CallsOf(name string) []Call {
-	index := m.byName()
-	if number, known := index.number[name]; known && name != "" {
-		return index.lists[number]
+	if name == "" {
+		return nil
 	}
-	return nil
+	index := &m.calls
+	index.once.Do(func() { index.make(m.Calls) })
+	first := *index.at(name)
+	n := 0
+	for i := first; i > 0; i = index.next[i-1] {
+		if LastName(m.Calls[i-1].Func) == name {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	list := make([]Call, 0, n)
+	for i := first; i > 0; i = index.next[i-1] {
+		if LastName(m.Calls[i-1].Func) == name {
+			list = append(list, m.Calls[i-1])
+		}
+	}
+	return list
 }
 
 // collector makes the scopes of a file.
 type collector struct {
-	module *Module
-	in     *Scope            // whose nodes are visited
-	each   func(syntax.Node) // visit, as a value
-	free   []Scope           // for the next scopes
+	module  *Module
+	in      *Scope            // whose nodes are visited
+	each    func(syntax.Node) // visit, as a value
+	scopes  slab[Scope]
+	params  slab[Param]
+	imports slab[Import]
 }
 
 func (c *collector) stmts(body []syntax.Stmt) {
@@ -275,22 +306,23 @@ func (c *collector) defaults(args *syntax.Arguments) {
 	}
 }
 
-// chunk is how many scopes are made at a time.
-const chunk = 8
-
-func (c *collector) open(kind ScopeKind, name string, node syntax.Node, params []Param) *Scope {
-	if len(c.free) == 0 {
-		c.free = make([]Scope, chunk)
-	}
-	scope := &c.free[0]
-	c.free = c.free[1:]
-	scope.Kind, scope.Name, scope.Module, scope.Parent, scope.Node, scope.Params = kind, name, c.module, c.in, node, params
-	for i := range params {
-		scope.names |= trait(params[i].Name)
+// open makes a scope inside of the one that is visited, and gives its number.
+func (c *collector) open(kind ScopeKind, name string, node syntax.Node, args *syntax.Arguments) (number int32) {
+	scope := c.scopes.take()
+	scope.Kind, scope.Name, scope.Module, scope.Parent, scope.Node, scope.Params = kind, name, c.module, c.in, node, c.parameters(args)
+	for i := range scope.Params {
+		scope.names |= trait(scope.Params[i].Name)
 	}
 	c.in.Children = append(c.in.Children, scope)
-	c.module.scopes[node] = scope
-	return scope
+	c.module.scopes = append(c.module.scopes, scope)
+	c.in = scope
+	return int32(len(c.module.scopes))
+}
+
+// name notes that the scope defines a name, other than by a parameter.
+func (c *collector) name(name string) {
+	c.in.names |= trait(name)
+	c.in.stores |= trait(name)
 }
 
 // visit takes in a node of the scope, and all below it.
@@ -301,31 +333,31 @@ func (c *collector) visit(n syntax.Node) {
 		return
 	case *syntax.Name:
 		if n.Ctx != syntax.Load {
-			in.names |= trait(n.ID)
+			c.name(n.ID)
 		}
 		return
 	case *syntax.FunctionDef:
-		in.names |= trait(n.Name)
+		c.name(n.Name)
 		c.exprs(n.Decorators)
 		c.defaults(n.Args)
-		c.in = c.open(FuncScope, n.Name, n, Parameters(n.Args))
+		n.Scope = c.open(FuncScope, n.Name, n, n.Args)
 		c.stmts(n.Body)
 		c.in = in
 		return
 	case *syntax.ClassDef:
-		in.names |= trait(n.Name)
+		c.name(n.Name)
 		c.exprs(n.Decorators)
 		c.exprs(n.Bases)
 		for _, k := range n.Keywords {
 			c.visit(k.Value)
 		}
-		c.in = c.open(ClassScope, n.Name, n, nil)
+		n.Scope = c.open(ClassScope, n.Name, n, nil)
 		c.stmts(n.Body)
 		c.in = in
 		return
 	case *syntax.Lambda:
 		c.defaults(n.Args)
-		c.in = c.open(LambdaScope, "<lambda>", n, Parameters(n.Args))
+		n.Scope = c.open(LambdaScope, "<lambda>", n, n.Args)
 		c.visit(n.Body)
 		c.in = in
 		return
@@ -340,70 +372,94 @@ func (c *collector) visit(n syntax.Node) {
 		c.visit(n.Value)
 		return
 	case *syntax.ExceptHandler:
-		in.names |= trait(n.Name)
+		c.name(n.Name)
 	case *syntax.MatchAs:
-		in.names |= trait(n.Name)
+		c.name(n.Name)
 	case *syntax.MatchStar:
-		in.names |= trait(n.Name)
+		c.name(n.Name)
 	case *syntax.MatchMapping:
-		in.names |= trait(n.Rest)
+		c.name(n.Rest)
+	case *syntax.Yield, *syntax.YieldFrom:
+		in.yields = true
 	case *syntax.Global:
-		in.outer = append(in.outer, n.Names...)
+		c.outer(n.Names)
 		for _, name := range n.Names {
+			if c.module.Globals == nil {
+				c.module.Globals = map[string][]*Scope{}
+			}
 			c.module.Globals[name] = append(c.module.Globals[name], in)
 		}
 	case *syntax.Nonlocal:
-		in.outer = append(in.outer, n.Names...)
+		c.outer(n.Names)
 	case *syntax.Import:
 		for _, alias := range n.Names {
-			name, _, dotted := strings.Cut(alias.Name, ".")
-			if alias.AsName != "" {
-				name = alias.AsName
+			i := c.imports.take()
+			i.Module, i.Name, i.Node = alias.Name, alias.AsName, alias
+			if i.Name == "" {
+				i.Name, _, i.Whole = strings.Cut(alias.Name, ".")
 			}
-			c.add(&Import{Name: name, Module: alias.Name, Whole: alias.AsName == "" && dotted, Node: alias})
+			c.add(i)
 		}
 	case *syntax.ImportFrom:
 		for _, alias := range n.Names {
-			name := alias.Name
-			if alias.AsName != "" {
-				name = alias.AsName
+			i := c.imports.take()
+			i.Module, i.Level, i.Member, i.Name, i.Node = n.Module, n.Level, alias.Name, alias.AsName, alias
+			if i.Name == "" {
+				i.Name = alias.Name
 			}
-			c.add(&Import{Name: name, Module: n.Module, Level: n.Level, Member: alias.Name, Node: alias})
+			c.add(i)
 		}
 	}
 	syntax.Children(n, c.each)
 }
 
+// outer notes what the scope declares global or nonlocal.
+func (c *collector) outer(names []string) {
+	if c.module.outer == nil {
+		c.module.outer = map[*Scope][]string{}
+	}
+	c.module.outer[c.in] = append(c.module.outer[c.in], names...)
+}
+
 // hand gives each scope its calls; all lie in one list.
 func (c *collector) hand() {
 	room := make([]*syntax.Call, len(c.module.Calls))
-	c.module.Scopes(func(s *Scope) { s.Calls, room = room[:0:s.calls], room[s.calls:] })
+	for _, s := range c.module.scopes {
+		s.Calls, room = room[:0:s.calls], room[s.calls:]
+	}
+	c.module.Root.Calls = room[:0]
 	for _, call := range c.module.Calls {
 		call.Scope.Calls = append(call.Scope.Calls, call.Call)
 	}
 }
 
 func (c *collector) add(i *Import) {
-	in := c.in
-	i.Scope = in
-	in.names |= trait(i.Name)
+	c.name(i.Name)
+	i.Scope = c.in
 	c.module.Imports = append(c.module.Imports, i)
-	c.module.imports[i.Node.(*syntax.Alias)] = i
+	i.Node.Number = int32(len(c.module.Imports))
 	if i.Member == "*" {
 		c.module.Stars = append(c.module.Stars, i)
 	}
 }
 
-// Parameters flattens the parameters of a function in order.
-func Parameters(args *syntax.Arguments) []Param {
+// parameters flattens the parameters of a function in order.
+func (c *collector) parameters(args *syntax.Arguments) []Param {
 	if args == nil {
 		return nil
 	}
-	params := make([]Param, 0, len(args.PosOnly)+len(args.Args)+len(args.KwOnly)+2)
-	add := func(arg *syntax.Arg, kind ParamKind, value syntax.Expr) {
-		params = append(params, Param{Name: arg.Name, Kind: kind, Annotation: arg.Annotation, Default: value, Node: arg})
-	}
 	plain := len(args.PosOnly) + len(args.Args)
+	count := plain + len(args.KwOnly)
+	if args.VarArg != nil {
+		count++
+	}
+	if args.KwArg != nil {
+		count++
+	}
+	params := c.params.list(count)[:0]
+	add := func(arg *syntax.Arg, kind ParamKind, value syntax.Expr) {
+		params = append(params, Param{arg, kind, value})
+	}
 	fallback := func(i int) syntax.Expr {
 		if i -= plain - len(args.Defaults); i >= 0 && i < len(args.Defaults) {
 			return args.Defaults[i]

@@ -118,7 +118,7 @@ func (v *View) field(class *pyscan.Class, self *pyscan.Instance, name string, at
 			continue
 		}
 		def := one.Scope.Exit(name)
-		if def == nil || def.Annotation == nil {
+		if def == nil || def.Annotation() == nil {
 			continue
 		}
 		var value pyscan.Value

@@ -344,7 +344,7 @@ func (v *View) bindArguments(made *pyscan.Frame, f *pyscan.Func, call *syntax.Ca
 	if open { // what a star may have filled is not the default
 		for i, p := range params {
 			if made.Arg(i) == (pyscan.Argument{}) && p.Kind != pyscan.VarArgs && p.Kind != pyscan.VarKeywords && !(i == 0 && f.Self != nil) {
-				made.Bind(i, pyscan.Argument{Value: &pyscan.ParamValue{Origin: pyscan.From(f.Scope.Module, p.Node), Scope: f.Scope, Index: i}})
+				made.Bind(i, pyscan.Argument{Value: &pyscan.ParamValue{Origin: pyscan.From(f.Scope.Module, p.Arg), Scope: f.Scope, Index: i}})
 			}
 		}
 	}
@@ -549,7 +549,7 @@ func (v *View) classAttr(class *pyscan.Class, name string, self pyscan.Value, at
 		value := v.EvalDef(one.Scope, one.Frame, def)
 		f, ok := value.(*pyscan.Func)
 		if !ok || f.Scope.Parent != one.Scope {
-			if _, unknown := value.(*pyscan.Unknown); unknown && def.Annotation == nil {
+			if _, unknown := value.(*pyscan.Unknown); unknown && def.Annotation() == nil {
 				return nil
 			}
 			return value
@@ -655,7 +655,7 @@ func (v *View) selfFrame(method *pyscan.Scope, self pyscan.Value) *pyscan.Frame 
 		made.Bind(0, pyscan.Argument{Value: self})
 	}
 	for i := 1; i < len(method.Params); i++ {
-		made.Bind(i, pyscan.Argument{Value: &pyscan.ParamValue{Origin: pyscan.From(method.Module, method.Params[i].Node), Scope: method, Index: i}})
+		made.Bind(i, pyscan.Argument{Value: &pyscan.ParamValue{Origin: pyscan.From(method.Module, method.Params[i].Arg), Scope: method, Index: i}})
 	}
 	v.eval.frames[key] = made
 	return made

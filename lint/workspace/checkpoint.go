@@ -290,7 +290,7 @@ func parameter(scope *pyscan.Scope, e syntax.Expr) int {
 	}
 	if name, ok := e.(*syntax.Name); ok {
 		if def := scope.Def(name); def != nil && def.Kind == pyscan.ParamDef {
-			return def.Param
+			return def.Param()
 		}
 	}
 	return -1

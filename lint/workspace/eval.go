@@ -494,50 +494,50 @@ func (v *View) moduleValue(file string) *pyscan.ModuleValue {
 func (v *View) definition(scope *pyscan.Scope, frame *pyscan.Frame, def *pyscan.Def, at pyscan.Origin) pyscan.Value {
 	switch def.Kind {
 	case pyscan.ParamDef:
-		return v.param(scope, frame, def.Param, at)
+		return v.param(scope, frame, def.Param(), at)
 	case pyscan.AssignDef:
 		value := v.Eval(scope, frame, def.Value)
-		if _, unknown := value.(*pyscan.Unknown); unknown && def.Annotation != nil {
-			return v.annotated(scope, frame, def.Annotation, value, at)
+		if _, unknown := value.(*pyscan.Unknown); unknown && def.Annotation() != nil {
+			return v.annotated(scope, frame, def.Annotation(), value, at)
 		}
 		return value
 	case pyscan.AnnDef:
-		return v.annotated(scope, frame, def.Annotation, &pyscan.Unknown{Origin: at}, at)
+		return v.annotated(scope, frame, def.Annotation(), &pyscan.Unknown{Origin: at}, at)
 	case pyscan.AugDef:
 		var before pyscan.Value = &pyscan.Unknown{Origin: at}
-		if def.Prev != nil {
-			before = v.EvalDef(scope, frame, def.Prev)
+		if def.Prev() != nil {
+			before = v.EvalDef(scope, frame, def.Prev())
 		} else if attr, ok := def.Node.(*syntax.Attribute); ok {
 			before = v.Attr(v.Eval(scope, frame, attr.Value), attr.Attr, at)
 		}
 		return v.operate(at, operatorText[def.Op], before, v.Eval(scope, frame, def.Value))
 	case pyscan.UnpackDef:
 		value := v.Eval(scope, frame, def.Value)
-		for _, i := range def.Path {
+		for _, i := range def.Path() {
 			value = v.elementAt(value, i, at)
 		}
 		return value
 	case pyscan.IterDef:
 		value := v.iterate(scope, frame, def.Value, at)
-		for _, i := range def.Path {
+		for _, i := range def.Path() {
 			value = v.elementAt(value, i, at)
 		}
 		return value
 	case pyscan.WithDef:
 		return v.enter(v.Eval(scope, frame, def.Value), at)
 	case pyscan.ImportDef:
-		return v.imported(scope.Module, def.Import)
+		return v.imported(scope.Module, def.Import())
 	case pyscan.ScopeDef:
-		if def.Opens == nil {
+		if def.Opens() == nil {
 			break
 		}
-		if def.Opens.Kind == pyscan.ClassScope {
-			return &pyscan.Class{Origin: at, Scope: def.Opens, Frame: frame}
+		if def.Opens().Kind == pyscan.ClassScope {
+			return &pyscan.Class{Origin: at, Scope: def.Opens(), Frame: frame}
 		}
-		return v.decorated(scope, frame, &pyscan.Func{Origin: at, Scope: def.Opens, Frame: frame}, def.Opens.Function())
+		return v.decorated(scope, frame, &pyscan.Func{Origin: at, Scope: def.Opens(), Frame: frame}, def.Opens().Function())
 	case pyscan.PhiDef:
-		alternatives := make([]pyscan.Value, 0, len(def.Alternatives))
-		for _, alternative := range def.Alternatives {
+		alternatives := make([]pyscan.Value, 0, len(def.Alternatives()))
+		for _, alternative := range def.Alternatives() {
 			value := v.EvalDef(scope, frame, alternative)
 			if def.InLoop && isCut(value) { // what comes round from an earlier iteration adds nothing new by itself
 				continue

@@ -25,7 +25,7 @@ func (v *View) Expand(value pyscan.Value) pyscan.Value {
 			v.cut()
 			return value
 		}
-		key := evalKey{expr: syntax.Key(value.Scope.Params[value.Index].Node)}
+		key := evalKey{expr: syntax.Key(value.Scope.Params[value.Index].Arg)}
 		if value, known := v.eval.remembered(key); known {
 			return value
 		}

@@ -145,10 +145,10 @@ func (v *View) paramGrad(param *pyscan.ParamValue, e syntax.Expr) pyscan.Truth {
 	if _, annotated := passed.(*pyscan.Instance); annotated || vague(passed) || passed == pyscan.Value(param) {
 		return byName
 	}
-	if v.eval.grads.open[p.Node] || !v.eval.grads.enter(p.Node) { // functions that hand it to each other say nothing of what comes from outside
+	if v.eval.grads.open[p.Arg] || !v.eval.grads.enter(p.Arg) { // functions that hand it to each other say nothing of what comes from outside
 		return byName
 	}
-	defer v.eval.grads.leave(p.Node)
+	defer v.eval.grads.leave(p.Arg)
 	return v.carriesGrad(passed, e)
 }
 

@@ -212,14 +212,14 @@ func (v *View) foreignName(scope *pyscan.Scope, name *syntax.Name) bool {
 func (v *View) foreignDef(m *pyscan.Module, def *pyscan.Def) bool {
 	switch def.Kind {
 	case pyscan.ImportDef:
-		return v.foreign(m, def.Import)
+		return v.foreign(m, def.Import())
 	case pyscan.PhiDef: // try: import ... except ImportError: import ...
-		for _, one := range def.Alternatives {
-			if one.Kind != pyscan.ImportDef || !v.foreign(m, one.Import) {
+		for _, one := range def.Alternatives() {
+			if one.Kind != pyscan.ImportDef || !v.foreign(m, one.Import()) {
 				return false
 			}
 		}
-		return len(def.Alternatives) > 0
+		return len(def.Alternatives()) > 0
 	}
 	return false
 }

@@ -162,7 +162,7 @@ func modular(def *pyscan.Def, depth int) bool {
 			return name == "import_module" || name == "__import__" || name == "getattr"
 		}
 	case pyscan.PhiDef:
-		for _, one := range def.Alternatives {
+		for _, one := range def.Alternatives() {
 			if depth > 0 && modular(one, depth-1) {
 				return true
 			}

@@ -165,7 +165,7 @@ func (v *View) Applies(f *pyscan.Func) []Applied {
 					}
 					if name, ok := arg.(*syntax.Name); ok {
 						if def := f.Scope.Def(name); def != nil && def.Kind == pyscan.ParamDef {
-							a.Params = append(a.Params, def.Param)
+							a.Params = append(a.Params, def.Param())
 						}
 					}
 				}

@@ -37,10 +37,10 @@ func (v *View) parameterType(scope *pyscan.Scope, frame *pyscan.Frame, model syn
 	}
 	switch def := definitionOf(scope, model); {
 	case def == nil:
-	case def.Kind == pyscan.AssignDef && len(def.Path) == 0 && def.Value != model:
+	case def.Kind == pyscan.AssignDef && len(def.Path()) == 0 && def.Value != model:
 		return v.parameterType(scope, frame, def.Value, left-1)
 	case def.Kind == pyscan.ParamDef:
-		return v.passedType(scope, def.Param, left)
+		return v.passedType(scope, def.Param(), left)
 	}
 	return "", source.Place{}
 }

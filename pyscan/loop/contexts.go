@@ -48,7 +48,7 @@ func (b *builder) context(e syntax.Expr) []Context {
 	}
 	if call, ok := e.(*syntax.Call); ok && len(call.Args)+len(call.Keywords) == 0 { // ctx = model.no_sync if c else nullcontext; with ctx():
 		maker := call.Func
-		if def := b.defOf(maker); def != nil && def.Kind == pyscan.AssignDef && len(def.Path) == 0 && def.Value != nil {
+		if def := b.defOf(maker); def != nil && def.Kind == pyscan.AssignDef && len(def.Path()) == 0 && def.Value != nil {
 			maker = def.Value
 		}
 		if choice, ok := maker.(*syntax.IfExp); ok { // also (model.no_sync if c else nullcontext)()

@@ -135,7 +135,7 @@ func (d *dividing) def(scope *pyscan.Scope, frame *pyscan.Frame, def *pyscan.Def
 	case pyscan.AssignDef:
 		d.expr(scope, frame, def.Value, always, depth-1)
 	case pyscan.UnpackDef:
-		if len(def.Path) == 1 && def.Path[0] == 0 {
+		if len(def.Path()) == 1 && def.Path()[0] == 0 {
 			d.expr(scope, frame, def.Value, always, depth-1)
 		}
 	case pyscan.AugDef:
@@ -147,11 +147,11 @@ func (d *dividing) def(scope *pyscan.Scope, frame *pyscan.Frame, def *pyscan.Def
 				d.scaled = true
 			}
 		}
-		if def.Prev != nil {
-			d.def(scope, frame, def.Prev, always, depth-1)
+		if def.Prev() != nil {
+			d.def(scope, frame, def.Prev(), always, depth-1)
 		}
 	case pyscan.PhiDef:
-		for _, alternative := range def.Alternatives {
+		for _, alternative := range def.Alternatives() {
 			d.def(scope, frame, alternative, false, depth-1)
 		}
 	case pyscan.ParamDef: // what the caller has divided

@@ -189,12 +189,12 @@ func given(scope *pyscan.Scope, frame *pyscan.Frame, def *pyscan.Def) (*pyscan.S
 		return nil, nil
 	}
 	outer := pyscan.ScopeAt(frame.Caller.Module, call)
-	position := def.Param
+	position := def.Param()
 	if frame.Self != nil {
 		position--
 	}
 	for _, k := range call.Keywords {
-		if k.Arg == scope.Params[def.Param].Name {
+		if k.Arg == scope.Params[def.Param()].Name {
 			return outer, k.Value
 		}
 	}
@@ -452,7 +452,7 @@ func (b *builder) equality(left, right syntax.Expr) (Cond, bool) {
 // fromOne reports whether a name is the index of an enumerate that starts at 1.
 func (b *builder) fromOne(e syntax.Expr) bool {
 	def := b.defOf(e)
-	if def == nil || def.Kind != pyscan.IterDef || len(def.Path) == 0 || def.Path[0] != 0 {
+	if def == nil || def.Kind != pyscan.IterDef || len(def.Path()) == 0 || def.Path()[0] != 0 {
 		return false
 	}
 	iter := def.Value
@@ -509,7 +509,7 @@ func (b *builder) measures(e syntax.Expr) bool {
 		return pyscan.LastName(e.Value) == "shape" || b.measures(e.Value)
 	case *syntax.Name:
 		def := b.scope.Def(e)
-		if def == nil || def.Kind != pyscan.AssignDef || len(def.Path) > 0 {
+		if def == nil || def.Kind != pyscan.AssignDef || len(def.Path()) > 0 {
 			return false
 		}
 		switch def.Value.(type) {
@@ -526,7 +526,7 @@ func (b *builder) lessOne(e syntax.Expr) (syntax.Expr, int) {
 		return minus.Left, 1
 	}
 	if name, ok := e.(*syntax.Name); ok {
-		if def := b.scope.Def(name); def != nil && def.Kind == pyscan.AssignDef && def.Value != nil && len(def.Path) == 0 {
+		if def := b.scope.Def(name); def != nil && def.Kind == pyscan.AssignDef && def.Value != nil && len(def.Path()) == 0 {
 			if minus, ok := def.Value.(*syntax.BinOp); ok && minus.Op == syntax.Sub && isInt(minus.Right, 1) {
 				return minus.Left, 1
 			}

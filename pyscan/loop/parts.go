@@ -123,11 +123,11 @@ func (f *flow) def(def *pyscan.Def, loss bool, depth int) {
 		f.expr(def.Value, loss, depth-1)
 	case pyscan.AugDef:
 		f.expr(def.Value, loss, depth-1)
-		if def.Prev != nil {
-			f.def(def.Prev, loss, depth-1)
+		if def.Prev() != nil {
+			f.def(def.Prev(), loss, depth-1)
 		}
 	case pyscan.PhiDef:
-		for _, one := range def.Alternatives {
+		for _, one := range def.Alternatives() {
 			if one.Node != nil && !f.seen[one] && f.loop.Node.Span().Contains(one.Node.Span()) {
 				f.seen[one] = true
 				f.def(one, loss, depth-1)

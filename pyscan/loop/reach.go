@@ -162,7 +162,7 @@ func (r *reacher) handed(scope *pyscan.Scope, arg syntax.Expr, depth int) bool {
 // aliases reports whether a definition may give another name to a function.
 func (r *reacher) aliases(scope *pyscan.Scope, def *pyscan.Def) bool {
 	if def.Kind == pyscan.PhiDef {
-		for _, one := range def.Alternatives {
+		for _, one := range def.Alternatives() {
 			if one.Kind == pyscan.AssignDef && r.aliases(scope, one) || one.Kind == pyscan.ScopeDef {
 				return true
 			}

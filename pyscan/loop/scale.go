@@ -151,8 +151,8 @@ func (s *scaling) def(scope *pyscan.Scope, frame *pyscan.Frame, def *pyscan.Def,
 		return s.unpack(scope, frame, def, depth)
 	case pyscan.AugDef:
 		before := pyscan.Maybe
-		if def.Prev != nil {
-			before = s.def(scope, frame, def.Prev, depth-1)
+		if def.Prev() != nil {
+			before = s.def(scope, frame, def.Prev(), depth-1)
 		}
 		switch def.Op {
 		case syntax.Div:
@@ -167,7 +167,7 @@ func (s *scaling) def(scope *pyscan.Scope, frame *pyscan.Frame, def *pyscan.Def,
 		return s.phi(scope, frame, def, depth)
 	case pyscan.ParamDef:
 		if frame != nil {
-			if value, given := s.link.Passed(frame, def.Param); given {
+			if value, given := s.link.Passed(frame, def.Param()); given {
 				return s.value(value)
 			}
 		}
@@ -179,9 +179,9 @@ func (s *scaling) def(scope *pyscan.Scope, frame *pyscan.Frame, def *pyscan.Def,
 // phi joins the definitions that reach a use. One that was made in an earlier iteration says nothing about this one.
 func (s *scaling) phi(scope *pyscan.Scope, frame *pyscan.Frame, def *pyscan.Def, depth int) pyscan.Truth {
 	answer, first := pyscan.Maybe, true
-	test := sync.OnceValue(func() syntax.Expr { return branchTest(scope, def.Alternatives) }) // walks the whole function
-	for _, alternative := range def.Alternatives {
-		if def.InLoop && len(def.Alternatives) > 1 && !made(s.window.Micro, alternative) {
+	test := sync.OnceValue(func() syntax.Expr { return branchTest(scope, def.Alternatives()) }) // walks the whole function
+	for _, alternative := range def.Alternatives() {
+		if def.InLoop && len(def.Alternatives()) > 1 && !made(s.window.Micro, alternative) {
 			continue
 		}
 		is := s.def(scope, frame, alternative, depth-1)
@@ -226,7 +226,7 @@ func branchTest(scope *pyscan.Scope, defs []*pyscan.Def) syntax.Expr {
 // unpack follows `loss, metrics = f(...)` into the tuple that f returns.
 func (s *scaling) unpack(scope *pyscan.Scope, frame *pyscan.Frame, def *pyscan.Def, depth int) pyscan.Truth {
 	call, ok := def.Value.(*syntax.Call)
-	if !ok || len(def.Path) != 1 || def.Path[0] < 0 {
+	if !ok || len(def.Path()) != 1 || def.Path()[0] < 0 {
 		return s.expr(scope, frame, def.Value, depth-1)
 	}
 	answer, found := pyscan.No, false
@@ -237,9 +237,9 @@ func (s *scaling) unpack(scope *pyscan.Scope, frame *pyscan.Frame, def *pyscan.D
 		}
 		inner := s.link.Enter(f, call, scope, frame)
 		for _, r := range f.Scope.Returns() {
-			if tuple, ok := r.Value.(*syntax.Tuple); ok && def.Path[0] < len(tuple.Elts) && inner != nil {
+			if tuple, ok := r.Value.(*syntax.Tuple); ok && def.Path()[0] < len(tuple.Elts) && inner != nil {
 				found = true
-				answer = answer.Or(s.expr(f.Scope, inner, tuple.Elts[def.Path[0]], depth-1))
+				answer = answer.Or(s.expr(f.Scope, inner, tuple.Elts[def.Path()[0]], depth-1))
 			} else {
 				answer, found = answer.Or(pyscan.Maybe), true
 			}
@@ -479,7 +479,7 @@ func (s *scaling) factor(scope *pyscan.Scope, frame *pyscan.Frame, e syntax.Expr
 			return s.divisor(scope, frame, inner.Right)
 		}
 	case *syntax.Name:
-		if def := scope.Def(inner); def != nil && def.Kind == pyscan.AssignDef && def.Value != nil && len(def.Path) == 0 {
+		if def := scope.Def(inner); def != nil && def.Kind == pyscan.AssignDef && def.Value != nil && len(def.Path()) == 0 {
 			return s.factor(scope, frame, def.Value)
 		}
 	}

@@ -180,7 +180,7 @@ func (s *silence) depends(scope *pyscan.Scope, def *pyscan.Def, depth int) bool 
 		if depth <= 0 {
 			return true
 		}
-		for _, one := range def.Alternatives {
+		for _, one := range def.Alternatives() {
 			if s.depends(scope, one, depth-1) {
 				return true
 			}

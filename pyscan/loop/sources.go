@@ -137,10 +137,10 @@ func (s *sources) def(scope *pyscan.Scope, frame *pyscan.Frame, def *pyscan.Def,
 		if aug, ok := def.Stmt.(*syntax.AugAssign); ok && (def.Op == syntax.Div || def.Op == syntax.Mult) {
 			s.list = append(s.list, Source{Node: def.Value, Stmt: aug, Scope: scope, Frame: frame, Iterated: s.iterated})
 		}
-		s.def(scope, frame, def.Prev, depth)
+		s.def(scope, frame, def.Prev(), depth)
 		s.expr(scope, frame, def.Value, depth)
 	case pyscan.PhiDef:
-		for _, alternative := range def.Alternatives {
+		for _, alternative := range def.Alternatives() {
 			s.def(scope, frame, alternative, depth)
 		}
 	case pyscan.ParamDef: // what the caller passes

@@ -213,7 +213,7 @@ func count(l *Loop) syntax.Expr {
 		call, ok := iter.(*syntax.Call)
 		if !ok {
 			if name, ok := iter.(*syntax.Name); ok {
-				if def := l.Scope.Def(name); def != nil && def.Kind == pyscan.AssignDef && def.Value != nil && len(def.Path) == 0 && def.Value != iter {
+				if def := l.Scope.Def(name); def != nil && def.Kind == pyscan.AssignDef && def.Value != nil && len(def.Path()) == 0 && def.Value != iter {
 					iter = def.Value
 					continue
 				}

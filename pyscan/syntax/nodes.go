@@ -170,6 +170,7 @@ type FunctionDef struct {
 	TypeParams []*TypeParam
 
 	decoratorsAt uint32 // the first `@`, or where the statement starts
+	Scope        int32  // set by package pyscan: the number of the scope that it opens, from 1
 }
 
 // ClassDef is a class statement.
@@ -184,6 +185,7 @@ type ClassDef struct {
 	TypeParams []*TypeParam
 
 	decoratorsAt uint32
+	Scope        int32 // as that of a FunctionDef
 }
 
 // Return is `return value`.
@@ -323,6 +325,7 @@ type Alias struct {
 	Base
 	Name   string // dotted, or "*"
 	AsName string
+	Number int32 // set by package pyscan: of the import among those of the file, from 1
 }
 
 // Import is `import a.b as c`.
@@ -406,8 +409,9 @@ type UnaryOp struct {
 // Lambda is a lambda.
 type Lambda struct {
 	Base
-	Args *Arguments
-	Body Expr
+	Args  *Arguments
+	Body  Expr
+	Scope int32 // as that of a FunctionDef
 }
 
 // IfExp is `body if test else orelse`.

@@ -92,7 +92,7 @@ func starts(pass *lint.Pass, w *loop.Window) (int64, bool) {
 		call, ok := iter.(*syntax.Call)
 		if !ok {
 			if name, ok := iter.(*syntax.Name); ok {
-				if def := w.Micro.Scope.Def(name); def != nil && def.Kind == pyscan.AssignDef && def.Value != nil && len(def.Path) == 0 {
+				if def := w.Micro.Scope.Def(name); def != nil && def.Kind == pyscan.AssignDef && def.Value != nil && len(def.Path()) == 0 {
 					iter = def.Value
 					continue
 				}
@@ -139,7 +139,7 @@ func countedAfter(w *loop.Window, l *syntax.For, counter string) (int64, bool) {
 	var set, counted *pyscan.Def
 	for _, def := range w.Micro.Scope.Defs(counter) {
 		switch {
-		case def.Kind == pyscan.AssignDef && set == nil && len(def.Path) == 0:
+		case def.Kind == pyscan.AssignDef && set == nil && len(def.Path()) == 0:
 			set = def
 		case def.Kind == pyscan.AugDef && def.Op == syntax.Add && counted == nil:
 			counted = def

@@ -111,7 +111,7 @@ func enumerated(w *loop.Window) *counted {
 		call, ok := iter.(*syntax.Call)
 		if !ok {
 			if name, ok := iter.(*syntax.Name); ok {
-				if def := w.Micro.Scope.Def(name); def != nil && def.Kind == pyscan.AssignDef && def.Value != nil && len(def.Path) == 0 {
+				if def := w.Micro.Scope.Def(name); def != nil && def.Kind == pyscan.AssignDef && def.Value != nil && len(def.Path()) == 0 {
 					iter = def.Value
 					continue
 				}

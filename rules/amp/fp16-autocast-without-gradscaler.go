@@ -190,7 +190,7 @@ func scaledByHand(pass *lint.Pass, scope *pyscan.Scope, loss syntax.Expr, depth 
 			if def.Kind == pyscan.AugDef {
 				return def.Op == syntax.Mult
 			}
-			if def.Value != nil && len(def.Path) == 0 {
+			if def.Value != nil && len(def.Path()) == 0 {
 				return scaledByHand(pass, scope, def.Value, depth-1)
 			}
 		}

@@ -286,7 +286,7 @@ func importOf(module *pyscan.Module, dotted string) (at source.Place, found bool
 			continue
 		}
 		for _, stmt := range module.Tree.Body {
-			if stmt == i.Node || within(stmt, i.Node) && isImport(stmt) {
+			if within(stmt, i.Node) && isImport(stmt) {
 				return module.File.At(stmt.Span()), true
 			}
 		}

@@ -95,7 +95,7 @@ func attribute(scope *pyscan.Scope, e *syntax.Attribute) (value syntax.Expr, in 
 	}
 	for _, method := range class.Children {
 		for _, def := range method.Defs("self." + e.Attr) {
-			if value != nil || def.Kind != pyscan.AssignDef || len(def.Path) > 0 {
+			if value != nil || def.Kind != pyscan.AssignDef || len(def.Path()) > 0 {
 				return nil, nil
 			}
 			value, in = def.Value, method

@@ -246,7 +246,7 @@ func insideDef(pass *lint.Pass, scope *pyscan.Scope, frame *pyscan.Frame, def *p
 		w, _, certain = inside(pass, scope, frame, def.Value, def.Stmt, depth-1)
 		return w, nil, certain
 	case pyscan.PhiDef: // if isinstance(model, DDP): raw = model.module
-		for _, alternative := range def.Alternatives {
+		for _, alternative := range def.Alternatives() {
 			if alternative.Kind == pyscan.AssignDef {
 				if w, _, certain := insideDef(pass, scope, frame, alternative, use, depth-1); certain != pyscan.No {
 					return w, nil, certain

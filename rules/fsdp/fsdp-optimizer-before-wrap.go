@@ -68,7 +68,7 @@ func ownerOf(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, call *
 	if def == nil || def.Kind != pyscan.ParamDef {
 		return nil
 	}
-	position := def.Param
+	position := def.Param()
 	if f.Self != nil {
 		position--
 	}

@@ -90,7 +90,7 @@ func madeInside(scope *pyscan.Scope, l syntax.Stmt, loss syntax.Expr) bool {
 			return true
 		}
 		if def.Kind == pyscan.PhiDef {
-			for _, one := range def.Alternatives {
+			for _, one := range def.Alternatives() {
 				if one.Node == nil || !l.Span().Contains(one.Node.Span()) {
 					inside = false
 				}
@@ -141,7 +141,7 @@ func reused(pass *lint.Pass, scope *pyscan.Scope, l syntax.Stmt) bool {
 			switch {
 			case def == nil:
 			case def.Kind == pyscan.PhiDef && def.InLoop:
-				for _, one := range def.Alternatives {
+				for _, one := range def.Alternatives() {
 					if one.Node != nil && l.Span().Contains(one.Node.Span()) && one.Kind != pyscan.AugDef && one.Kind != pyscan.IterDef {
 						found = found || carries(pass, scope, one)
 					}

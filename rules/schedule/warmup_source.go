@@ -178,7 +178,7 @@ func rateCounts(pass *lint.Pass, w *loop.Window, e syntax.Expr, depth int) []cou
 				list = append(list, count{name, strings.Contains(name, "warm"), n.Right, scope, w.Micro.Frame})
 			}
 		case *syntax.Name:
-			if def := scope.Def(n); depth > 0 && def != nil && def.Kind == pyscan.AssignDef && len(def.Path) == 0 && def.Value != nil && w.Micro.Node.Span().Contains(def.Node.Span()) {
+			if def := scope.Def(n); depth > 0 && def != nil && def.Kind == pyscan.AssignDef && len(def.Path()) == 0 && def.Value != nil && w.Micro.Node.Span().Contains(def.Node.Span()) {
 				list = append(list, rateCounts(pass, w, def.Value, depth-1)...)
 			}
 		case *syntax.Call:
@@ -432,12 +432,12 @@ func division(pass *lint.Pass, scope *pyscan.Scope, e, accumulation syntax.Expr,
 			}
 		}
 	case *syntax.Name:
-		if def := scope.Def(e); def != nil && def.Kind == pyscan.AssignDef && len(def.Path) == 0 && def.Value != nil {
+		if def := scope.Def(e); def != nil && def.Kind == pyscan.AssignDef && len(def.Path()) == 0 && def.Value != nil {
 			return division(pass, scope, def.Value, accumulation, depth-1)
 		}
 		if scope.Def(e) == nil && scope.Parent != nil {
 			root := scope.Module.Root
-			if def := root.Exit(e.ID); def != nil && def.Kind == pyscan.AssignDef && len(def.Path) == 0 && def.Value != nil {
+			if def := root.Exit(e.ID); def != nil && def.Kind == pyscan.AssignDef && len(def.Path()) == 0 && def.Value != nil {
 				return division(pass, root, def.Value, accumulation, depth-1)
 			}
 		}
