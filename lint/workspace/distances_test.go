@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,18 +24,81 @@ func TestDistancesWith(t *testing.T) {
 	words := &pyscan.Words{Names: map[string]bool{"f0": true, "f1": true}, Far: 4}
 	moved := 0
 	for range 200 {
-		all := []*nameIndex{indexFile(text()), indexFile(text())}
-		more := []*nameIndex{indexFile(text()), indexFile(text())}
+		texts := [][]byte{text(), text(), text(), text()}
+		all := indexTexts(texts[:2]...)
+		more := []*nameIndex{indexFile(texts[2]), indexFile(texts[3])}
 		base := measure(words, all)
-		want := measure(words, append(more, all...))
-		if got := base.with(words, more, all); !maps.Equal(got, want) {
+		want := measure(words, indexTexts(texts...)).all()
+		if got := base.with(words, more, all).all(); !maps.Equal(got, want) {
 			t.Fatalf("got %v, wanted %v", got, want)
 		}
-		if !maps.Equal(base, want) {
+		if !maps.Equal(base.all(), want) {
 			moved++
 		}
 	}
 	if moved < 100 {
 		t.Errorf("only %d of the cases changed anything", moved)
+	}
+}
+
+// indexTexts is the index of files that were read by one indexer each.
+func indexTexts(texts ...[]byte) *nameIndex {
+	var ins []*indexer
+	for i, text := range texts {
+		in := newIndexer()
+		in.read(int32(i), text)
+		ins = append(ins, in)
+	}
+	return joined(make([]string, len(texts)), ins)
+}
+
+// all are the distances of all names that have one.
+func (d *distances) all() map[string]far {
+	all := map[string]far{}
+	for n, name := range d.names.text {
+		if d.far[n].any > 0 {
+			all[name] = d.far[n]
+		}
+	}
+	maps.Copy(all, d.more)
+	return all
+}
+
+// An index says the same whether its files were read by one goroutine or by several.
+func TestJoined(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	words := &pyscan.Words{Names: map[string]bool{"f0": true, "f1": true}, Far: 4}
+	for range 100 {
+		var texts [][]byte
+		for range 6 {
+			var b strings.Builder
+			fmt.Fprintf(&b, "import f%d\n", random.IntN(60))
+			for range 8 {
+				fmt.Fprintf(&b, "def f%d(x):\n    f%d(x)\n    y = f%d\n    x.f%d()\n", random.IntN(60), random.IntN(60), random.IntN(60), random.IntN(60))
+			}
+			if random.IntN(2) == 0 {
+				b.WriteString("if __name__ == '__main__':\n    f3()\n")
+			}
+			texts = append(texts, []byte(b.String()))
+		}
+		in := newIndexer()
+		for i, text := range texts {
+			in.read(int32(i), text)
+		}
+		one, many := joined(make([]string, len(texts)), []*indexer{in}), indexTexts(texts...)
+		for n := range 60 {
+			name := fmt.Sprint("f", n)
+			for _, key := range []string{name, importKeyword + name, guardedMain} {
+				if !slices.Equal(one.with(key), many.with(key)) {
+					t.Fatalf("%q: %v and %v", key, one.with(key), many.with(key))
+				}
+			}
+			if one.flags(name) != many.flags(name) {
+				t.Fatalf("%q: %v and %v", name, one.flags(name), many.flags(name))
+			}
+		}
+		if got, want := measure(words, many).all(), measure(words, one).all(); !maps.Equal(got, want) {
+			t.Fatalf("got %v, wanted %v", got, want)
+		}
 	}
 }

@@ -35,7 +35,7 @@ type evaluator struct {
 	setters     map[*pyscan.Scope]map[string][]*pyscan.Scope // by class and attribute
 	callers     map[*pyscan.Scope][]pyscan.Call
 	roots       map[*pyscan.Module]string
-	distances   map[distanceKey]distances
+	distances   map[distanceKey]*distances
 	near        nearest                         // the distances that were asked for last
 	far         map[distanceKey]map[string]bool // the names whose distances were asked for
 	named       map[nameKey]nameFlags
@@ -88,7 +88,7 @@ func (v *View) anyInstance(class *pyscan.Class) *pyscan.Instance {
 }
 
 func newEvaluator() evaluator {
-	return evaluator{memo: map[evalKey]answer{}, stars: map[string]*starred{}, frames: map[frameKey]*pyscan.Frame{}, instances: map[instanceKey]*pyscan.Instance{}, lineages: map[instanceKey][]*pyscan.Class{}, roots: map[*pyscan.Module]string{}, distances: map[distanceKey]distances{}, far: map[distanceKey]map[string]bool{}, known: map[*pyscan.Module]map[string]string{}, named: map[nameKey]nameFlags{},
+	return evaluator{memo: map[evalKey]answer{}, stars: map[string]*starred{}, frames: map[frameKey]*pyscan.Frame{}, instances: map[instanceKey]*pyscan.Instance{}, lineages: map[instanceKey][]*pyscan.Class{}, roots: map[*pyscan.Module]string{}, distances: map[distanceKey]*distances{}, far: map[distanceKey]map[string]bool{}, known: map[*pyscan.Module]map[string]string{}, named: map[nameKey]nameFlags{},
 		modules:     map[string]*pyscan.ModuleValue{},
 		checkpoints: map[*pyscan.Module][]*Checkpoint{}, loops: map[*pyscan.Module][]*loop.Loop{}, foreign: map[*pyscan.Import]bool{}}
 }

@@ -125,8 +125,8 @@ func (s *Snapshot) Release(root string) {
 		folder, _ := rootDepth(key)
 		return folder == root || root != "." && inside(root, folder)
 	}
-	maps.DeleteFunc(st.indices, func(key string, _ *indices) bool { return in(key) })
-	maps.DeleteFunc(st.distances, func(key distanceKey, _ distances) bool { return in(key.root) })
+	maps.DeleteFunc(st.indices, func(key string, _ func() *nameIndex) bool { return in(key) })
+	maps.DeleteFunc(st.distances, func(key distanceKey, _ func() *distances) bool { return in(key.root) })
 	for key := range st.naming {
 		if strings.HasPrefix(key, "holding ") || in(areaOf(key).folder) {
 			delete(st.naming, key)

@@ -8,6 +8,7 @@ import (
 	"sort"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/trainvet/trainvet/lint/source"
 	"github.com/trainvet/trainvet/pyscan"
@@ -20,14 +21,18 @@ const maxProject = 20_000
 // nameIndex says, for the Python files below a root, where names occur. It is made from the bytes of the files, in one pass that
 // parses nothing, so that only files that matter to a question are parsed for it.
 type nameIndex struct {
-	names nameTable
 	files []string // sorted
+	names nameTable
+	about []nameFlags // by name
+	parts []part
+}
 
+// part is what one goroutine read of the files of an index. Names go by their number in the index, and files by theirs.
+type part struct {
 	calls   lists   // name -> the files that call something of that name
 	imports lists   // name -> the files in whose import statements it stands
 	mains   []int32 // files that test __name__
-	about   []nameFlags
-	users   lists // name -> what uses it: the name of a function, class or alias, and how (its last useBits)
+	users   lists   // name -> what uses it: the name of a function, class or alias, and how (its last useBits)
 }
 
 // useKind says how a name is used where it stands.
@@ -54,24 +59,16 @@ const (
 // maxDistance is how many calls away from words names are looked for.
 const maxDistance = 6
 
-// indices are those of the files below a root, in order: one for each of a few runs of files, which are read side by side.
-type indices struct {
-	read  func() // fills the parts at its first call
-	parts []*nameIndex
-}
-
-// indexOf are the indices of a root.
-func (st *store) indexOf(s *Snapshot, root string) []*nameIndex {
+// indexOf is the index of a root.
+func (st *store) indexOf(s *Snapshot, root string) *nameIndex {
 	st.mu.Lock()
 	index := st.indices[root]
 	if index == nil {
-		index = &indices{}
-		index.read = sync.OnceFunc(func() { index.fill(s, root) }) // which fails again where it failed
+		index = sync.OnceValue(func() *nameIndex { return s.indexFiles(s.pythonFiles(rootDepth(root))) }) // which fails again where it failed
 		st.indices[root] = index
 	}
 	st.mu.Unlock()
-	index.read()
-	return index.parts
+	return index()
 }
 
 // below is how many levels under a folder are looked into: none under the root of a disk, whose folders are no project.
@@ -108,57 +105,108 @@ func (s *Snapshot) pythonFiles(root string, deepest int) []string {
 // fewFiles is how many files are not worth a second goroutine.
 const fewFiles = 64
 
-func (ix *indices) fill(s *Snapshot, root string) {
-	files := s.pythonFiles(rootDepth(root))
+// atOnce is how many files in a row one goroutine takes, of those that several read.
+const atOnce = 16
+
+// indexFiles reads the files as the FS holds them.
+func (s *Snapshot) indexFiles(files []string) *nameIndex {
+	ins := make([]*indexer, max(1, min(runtime.GOMAXPROCS(0), (len(files)+fewFiles-1)/fewFiles)))
+	var next atomic.Int64
 	var readers crew
-	for run := range slices.Chunk(files, max(fewFiles, (len(files)+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0))) {
-		in := newIndexer(run)
-		ix.parts = append(ix.parts, in.nameIndex)
+	for i := range ins {
+		ins[i] = newIndexer()
 		readers.Go(func() {
-			for i, full := range run {
-				if file, err := s.store.file(s.fs, full); err == nil && file.Kind == source.Python {
-					in.read(int32(i), file.Text)
+			for {
+				first := int(next.Add(atOnce)) - atOnce
+				if first >= len(files) {
+					return
+				}
+				for n := first; n < min(first+atOnce, len(files)); n++ {
+					if file, err := s.store.file(s.fs, files[n]); err == nil && file.Kind == source.Python {
+						ins[i].read(int32(n), file.Text)
+					}
 				}
 			}
-			in.seal()
 		})
 	}
 	readers.Wait()
+	return joined(files, ins)
+}
+
+// joined makes one index of what was read: the first numbers the names of all, and the lists of each are made side by side.
+func joined(files []string, ins []*indexer) *nameIndex {
+	index := &nameIndex{files: files, names: ins[0].names, about: ins[0].about, parts: make([]part, len(ins))}
+	numbers := make([][]int32, len(ins)) // by those that an indexer gave
+	for i, in := range ins[1:] {
+		numbers[i+1] = make([]int32, len(in.names.text))
+		for _, s := range in.names.slots {
+			if s.number == 0 {
+				continue
+			}
+			n := index.names.take(in.names.text[s.number-1], s.hash)
+			if int(n) == len(index.about) {
+				index.about = append(index.about, 0)
+			}
+			index.about[n] |= in.about[s.number-1]
+			numbers[i+1][s.number-1] = n
+		}
+	}
+	var sealing crew
+	for i, in := range ins {
+		sealing.Go(func() {
+			in.seal(len(index.names.text), numbers[i])
+			index.parts[i] = in.part
+		})
+	}
+	sealing.Wait()
+	return index
 }
 
 // indexFile is an index of one text alone: that of a file that an editor has open.
 func indexFile(text []byte) *nameIndex {
-	in := newIndexer([]string{""})
+	in := newIndexer()
 	in.read(0, text)
-	in.seal()
-	return in.nameIndex
+	return joined([]string{""}, []*indexer{in})
 }
 
-// with are the files that the index has under a key: the name that they call, or a key of importKeyword or guardedMain.
-func (ix *nameIndex) with(key string) []int32 {
-	if key == guardedMain {
-		return ix.mains
-	}
+// with are the files that the index has under a key, in order: the name that they call, or a key of importKeyword or guardedMain.
+func (ix *nameIndex) with(key string) (files []int32) {
 	name, imported := strings.CutPrefix(key, importKeyword)
 	n, known := ix.names.find(name)
-	switch {
-	case !known:
+	if !known && key != guardedMain {
 		return nil
-	case imported:
-		return ix.imports.of(n)
 	}
-	return ix.calls.of(n)
+	for i := range ix.parts {
+		part := &ix.parts[i]
+		switch {
+		case key == guardedMain:
+			files = append(files, part.mains...)
+		case imported:
+			files = append(files, part.imports.of(n)...)
+		default:
+			files = append(files, part.calls.of(n)...)
+		}
+	}
+	slices.Sort(files)
+	return files
+}
+
+// flags say what the files of the index have of a name.
+func (ix *nameIndex) flags(name string) nameFlags {
+	if n, known := ix.names.find(name); known {
+		return ix.about[n]
+	}
+	return 0
 }
 
 // mentioning looks a key up in the index of a root. The index is of the files as the FS holds them; what an editor has open is
 // read anew.
 func (s *Snapshot) mentioning(root, key string) []string {
 	var files []string
-	for _, index := range s.store.indexOf(s, root) {
-		for _, i := range index.with(key) {
-			if file := index.files[i]; s.overlay[file] == nil {
-				files = append(files, file)
-			}
+	index := s.store.indexOf(s, root)
+	for _, i := range index.with(key) {
+		if file := index.files[i]; s.overlay[file] == nil {
+			files = append(files, file)
 		}
 	}
 	if len(s.overlay) == 0 {
@@ -175,7 +223,11 @@ func (s *Snapshot) mentioning(root, key string) []string {
 }
 
 // distances say for names how many calls away from one of a few words they may be. Names beyond maxDistance have none.
-type distances map[string]far
+type distances struct {
+	names *nameTable     // of the index in which they were measured
+	far   []far          // by its numbers
+	more  map[string]far // of names that it has not, and of those that are nearer by what an editor has open
+}
 
 // far are distances, plus 1; 0 is none. Any is how far away what a call of the name runs is; itself is that where the name is known to
 // stand for a function and not for what a call of one gave, so that handing it to somebody who calls it counts as calling it.
@@ -192,8 +244,20 @@ func (f *far) shorten(itself bool, distance uint8) (any, its bool) {
 	return any, its
 }
 
-func (d distances) of(name string) int {
-	if far := d[name].any; far > 0 {
+func (d *distances) at(name string) far {
+	if len(d.more) > 0 {
+		if known, is := d.more[name]; is {
+			return known
+		}
+	}
+	if n, known := d.names.find(name); known {
+		return d.far[n]
+	}
+	return far{}
+}
+
+func (d *distances) of(name string) int {
+	if far := d.at(name).any; far > 0 {
 		return int(far) - 1
 	}
 	return maxDistance + 1
@@ -207,198 +271,111 @@ func farthest(words *pyscan.Words) uint8 {
 	return uint8(min(words.Far, maxDistance))
 }
 
-// reached is a name whose distance was found, and in which of the two senses.
+// reached is a name whose distance was found, and in which of the two senses. It goes by the number that the name has in an index, which
+// takes far less than to look each up.
 type reached struct {
-	name   string
-	itself bool
+	name        int32
+	any, itself bool
 }
 
-// note records a distance where it is smaller than what is known, and adds what became nearer to a list.
-func (d distances) note(nearer []reached, name string, itself bool, distance uint8) []reached {
-	known := d[name]
-	any, its := known.shorten(itself, distance)
-	if any {
-		nearer = append(nearer, reached{name, false})
+// through says of a use of a name that was reached whether it reaches what uses it, and in which sense. What was called or bound to a name
+// was reached with the first of the senses in which the name was.
+func (use useKind) through(any, itself bool) (reaches, its bool) {
+	switch use {
+	case calledIn:
+		return any, true
+	case calledFor:
+		return any, false
+	case sameAs:
+		return true, itself
 	}
-	if its {
-		nearer = append(nearer, reached{name, true})
-	}
-	if any || its {
-		d[name] = known
-	}
-	return nearer
+	return itself, use == heldIn
 }
 
-// spread notes what uses a name, one step further away.
-func (d distances) spread(nearer []reached, from reached, index *nameIndex) []reached {
-	n, known := index.names.find(from.name)
-	if !known {
-		return nearer
-	}
-	distance := d[from.name].any + 1
-	if from.itself {
-		distance = d[from.name].itself + 1
-	}
-	for _, u := range index.users.of(n) {
-		user, use := index.names.text[u>>useBits], useKind(u&(1<<useBits-1))
-		switch use {
-		case calledIn:
-			nearer = d.note(nearer, user, true, distance)
-		case calledFor:
-			nearer = d.note(nearer, user, false, distance)
-		case sameAs:
-			nearer = d.note(nearer, user, from.itself, distance)
-		case heldIn, heldFor:
-			if from.itself {
-				nearer = d.note(nearer, user, use == heldIn, distance)
-			}
+// measure goes from the words to what names them, breadth first.
+func measure(words *pyscan.Words, index *nameIndex) *distances {
+	d := &distances{names: &index.names, far: make([]far, len(index.names.text))}
+	var from, nearer []reached
+	note := func(name int32, itself bool, distance uint8) {
+		if any, its := d.far[name].shorten(itself, distance); any || its {
+			nearer = append(nearer, reached{name, any, its})
 		}
 	}
-	return nearer
-}
-
-// measure goes from the words to what names them, breadth first. An index of a file that an editor has open comes on top of that of the
-// same file on disk, which can only make a distance smaller than it is.
-func measure(words *pyscan.Words, all []*nameIndex) distances {
-	m := measuring{all: all, far: make([][]far, len(all))}
-	for i, index := range all {
-		m.far[i] = make([]far, len(index.names.text))
-	}
-	d := distances{}
 	for word := range words.Names {
-		d.note(nil, word, true, 1)
-		m.elsewhere(-1, word, true, 1)
+		if n, has := index.names.find(word); has {
+			note(n, true, 1)
+		} else {
+			d.nearer(word, far{1, 1})
+		}
 	}
 	for distance := uint8(1); distance <= farthest(words); distance++ {
-		from := m.nearer
-		m.nearer = nil
+		from, nearer = nearer, from[:0]
 		for _, one := range from {
-			m.spread(one)
-		}
-	}
-	for i, index := range all {
-		for n, far := range m.far[i] {
-			if far.any > 0 {
-				d[index.names.text[n]] = far
-			}
-		}
-	}
-	return d
-}
-
-// measuring is a measure at work. It goes by the numbers that names have in an index, which takes far less than to look each up; a name
-// that is reached in one index is looked for in the others.
-type measuring struct {
-	all    []*nameIndex
-	far    [][]far // by index and number of the name
-	nearer []numbered
-}
-
-// numbered is a reached name of an index.
-type numbered struct {
-	index, name int32
-	itself      bool
-}
-
-// note is distances.note for a name of an index.
-func (m *measuring) note(index, name int32, itself bool, distance uint8) {
-	if m.here(index, name, itself, distance) && len(m.all) > 1 {
-		m.elsewhere(index, m.all[index].names.text[name], itself, distance)
-	}
-}
-
-// elsewhere notes a name in all indices that have it, but for one in which it is known.
-func (m *measuring) elsewhere(but int32, name string, itself bool, distance uint8) {
-	for i, index := range m.all {
-		if int32(i) == but {
-			continue
-		}
-		if n, has := index.names.find(name); has {
-			m.here(int32(i), n, itself, distance)
-		}
-	}
-}
-
-// here notes a name in one index, and reports whether it became nearer.
-func (m *measuring) here(index, name int32, itself bool, distance uint8) bool {
-	any, its := m.far[index][name].shorten(itself, distance)
-	if any {
-		m.nearer = append(m.nearer, numbered{index, name, false})
-	}
-	if its {
-		m.nearer = append(m.nearer, numbered{index, name, true})
-	}
-	return any || its
-}
-
-// spread is distances.spread in the index of a name.
-func (m *measuring) spread(from numbered) {
-	index, distance := m.all[from.index], m.far[from.index][from.name].any+1
-	if from.itself {
-		distance = m.far[from.index][from.name].itself + 1
-	}
-	for _, u := range index.users.of(from.name) {
-		user := u >> useBits
-		switch use := useKind(u & (1<<useBits - 1)); use {
-		case calledIn:
-			m.note(from.index, user, true, distance)
-		case calledFor:
-			m.note(from.index, user, false, distance)
-		case sameAs:
-			m.note(from.index, user, from.itself, distance)
-		case heldIn, heldFor:
-			if from.itself {
-				m.note(from.index, user, use == heldIn, distance)
-			}
-		}
-	}
-}
-
-// with are the distances when indices come on top of those that d was measured in: what an editor changes is little beside a project.
-func (d distances) with(words *pyscan.Words, more, all []*nameIndex) distances {
-	d = maps.Clone(d)
-	within := func(one reached) bool {
-		if one.itself {
-			return d[one.name].itself > 0 && d[one.name].itself <= farthest(words)
-		}
-		return d[one.name].any > 0 && d[one.name].any <= farthest(words)
-	}
-	var nearer []reached
-	for _, index := range more {
-		for _, name := range index.names.text {
-			for _, itself := range []bool{false, true} {
-				if one := (reached{name, itself}); within(one) {
-					nearer = d.spread(nearer, one, index)
+			for i := range index.parts {
+				for _, u := range index.parts[i].users.of(one.name) {
+					if reaches, its := useKind(u&(1<<useBits-1)).through(one.any, one.itself); reaches {
+						note(u>>useBits, its, distance+1)
+					}
 				}
 			}
 		}
 	}
-	for len(nearer) > 0 {
-		one := nearer[len(nearer)-1]
-		nearer = nearer[:len(nearer)-1]
-		if !within(one) {
-			continue
-		}
-		for _, indices := range [][]*nameIndex{more, all} {
-			for _, index := range indices {
-				nearer = d.spread(nearer, one, index)
-			}
-		}
-	}
 	return d
 }
 
-// distancesOf are the distances in the files below a root as the FS holds them.
-func (st *store) distancesOf(key distanceKey, all []*nameIndex) distances {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	d := st.distances[key]
-	if d == nil {
-		d = measure(key.words, all)
-		if st.distances == nil {
-			st.distances = map[distanceKey]distances{}
+// nearer sets a distance besides those that were measured.
+func (d *distances) nearer(name string, known far) {
+	if d.more == nil {
+		d.more = map[string]far{}
+	}
+	d.more[name] = known
+}
+
+// with are the distances when indices come on top of the one that d was measured in: what an editor changes is little beside a project. An
+// index of a file that an editor has open comes on top of what is known of the same file on disk, which can only make a distance smaller
+// than it is.
+func (d *distances) with(words *pyscan.Words, more []*nameIndex, all *nameIndex) *distances {
+	d = &distances{names: d.names, far: d.far, more: maps.Clone(d.more)}
+	within := func(distance uint8) bool { return distance > 0 && distance <= farthest(words) }
+	var changed []string
+	spread := func(index *nameIndex, name string) {
+		n, known := index.names.find(name)
+		if !known {
+			return
 		}
-		st.distances[key] = d
+		from := d.at(name)
+		for i := range index.parts {
+			for _, u := range index.parts[i].users.of(n) {
+				user, use := index.names.text[u>>useBits], useKind(u&(1<<useBits-1))
+				known, before := d.at(user), d.at(user)
+				if within(from.any) {
+					if reaches, its := use.through(true, false); reaches {
+						known.shorten(its, from.any+1)
+					}
+				}
+				if within(from.itself) {
+					if reaches, its := use.through(false, true); reaches {
+						known.shorten(its, from.itself+1)
+					}
+				}
+				if known != before {
+					d.nearer(user, known)
+					changed = append(changed, user)
+				}
+			}
+		}
+	}
+	for _, index := range more {
+		for _, name := range index.names.text {
+			spread(index, name)
+		}
+	}
+	for len(changed) > 0 {
+		name := changed[len(changed)-1]
+		changed = changed[:len(changed)-1]
+		for _, index := range append(more[:len(more):len(more)], all) {
+			spread(index, name)
+		}
 	}
 	return d
 }
@@ -408,23 +385,37 @@ type distanceKey struct {
 	words *pyscan.Words
 }
 
+// distancesOf are the distances in the files below a root as the FS holds them. They are measured while nobody else waits: two sets of
+// words side by side.
+func (st *store) distancesOf(key distanceKey, index *nameIndex) *distances {
+	st.mu.Lock()
+	d := st.distances[key]
+	if d == nil {
+		d = sync.OnceValue(func() *distances { return measure(key.words, index) })
+		st.distances[key] = d
+	}
+	st.mu.Unlock()
+	return d()
+}
+
 // distancesOf are the distances in the files below a root.
-func (s *Snapshot) distancesOf(root string, words *pyscan.Words) distances {
+func (s *Snapshot) distancesOf(root string, words *pyscan.Words) *distances {
 	key := distanceKey{root, words}
+	index := s.store.indexOf(s, root)
+	d := s.store.distancesOf(key, index)
+	if len(s.overlay) == 0 {
+		return d
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if d := s.distances[key]; d != nil {
-		return d
+	if known := s.distances[key]; known != nil {
+		return known
 	}
-	all := s.store.indexOf(s, root)
-	d := s.store.distancesOf(key, all)
-	edited := s.edited(root)
-	if len(edited) == 0 {
-		return d
+	if edited := s.edited(root); len(edited) > 0 {
+		d = d.with(words, edited, index)
 	}
-	d = d.with(words, edited, all)
 	if s.distances == nil {
-		s.distances = map[distanceKey]distances{}
+		s.distances = map[distanceKey]*distances{}
 	}
 	s.distances[key] = d
 	return d
@@ -432,6 +423,9 @@ func (s *Snapshot) distancesOf(root string, words *pyscan.Words) distances {
 
 // edited are the indices of the files below a root that an editor has open.
 func (s *Snapshot) edited(root string) []*nameIndex {
+	if len(s.overlay) == 0 {
+		return nil
+	}
 	var list []*nameIndex
 	folder, deepest := rootDepth(root)
 	for name, file := range s.overlay {
@@ -443,11 +437,10 @@ func (s *Snapshot) edited(root string) []*nameIndex {
 }
 
 // named says what in the files below a root has a name.
-func (s *Snapshot) named(root, name string) (flags nameFlags) {
-	for _, index := range append(s.edited(root), s.store.indexOf(s, root)...) {
-		if n, known := index.names.find(name); known {
-			flags |= index.about[n]
-		}
+func (s *Snapshot) named(root, name string) nameFlags {
+	flags := s.store.indexOf(s, root).flags(name)
+	for _, index := range s.edited(root) {
+		flags |= index.flags(name)
 	}
 	return flags
 }
@@ -456,7 +449,7 @@ func (s *Snapshot) named(root, name string) (flags nameFlags) {
 type nearest struct {
 	m     *pyscan.Module
 	words *pyscan.Words
-	d     distances
+	d     *distances
 }
 
 // Distance implements loop.Linker.

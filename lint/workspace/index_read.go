@@ -49,19 +49,35 @@ func (t *nameTable) find(name string) (number int32, known bool) {
 
 // number is that of a name, a new one where it is new.
 func (t *nameTable) number(name []byte, hash uint32) int32 {
+	if len(t.slots) > 0 {
+		for i := hash; ; i++ {
+			s := t.slots[int(i)&(len(t.slots)-1)]
+			if s.number == 0 {
+				break
+			}
+			if s.hash == hash && t.text[s.number-1] == string(name) {
+				return s.number - 1
+			}
+		}
+	}
+	return t.take(string(name), hash)
+}
+
+// take is number for a name that is a string already.
+func (t *nameTable) take(name string, hash uint32) int32 {
 	if 2*len(t.text) >= len(t.slots) {
 		t.grow()
 	}
-	i := int(hash) & (len(t.slots) - 1)
-	for t.slots[i].number != 0 {
-		if s := t.slots[i]; s.hash == hash && t.text[s.number-1] == string(name) {
+	for i := hash; ; i++ {
+		switch s := &t.slots[int(i)&(len(t.slots)-1)]; {
+		case s.number == 0:
+			t.text = append(t.text, name)
+			*s = slot{hash, int32(len(t.text))}
+			return s.number - 1
+		case s.hash == hash && t.text[s.number-1] == name:
 			return s.number - 1
 		}
-		i = (i + 1) & (len(t.slots) - 1)
 	}
-	t.text = append(t.text, string(name))
-	t.slots[i] = slot{hash, int32(len(t.text))}
-	return int32(len(t.text)) - 1
 }
 
 func (t *nameTable) grow() {
@@ -101,13 +117,18 @@ func (l *lists) add(name, value int32) {
 	l.pairs = append(l.pairs, pair{name, value})
 }
 
-// seal sorts what was collected by name; what belongs to a name stays in order, and is not repeated on the spot.
-func (l *lists) seal(names int) {
+// seal sorts what was collected by name; what belongs to a name stays in order, and is not repeated on the spot. The names and
+// numbers are those of indexer.seal.
+func (l *lists) seal(names int, numbers []int32) {
 	l.start = make([]int32, names+1)
 	pieces, count := append(l.full, l.pairs), 0
 	for _, piece := range pieces {
 		count += len(piece)
-		for _, p := range piece {
+		for i, p := range piece {
+			if numbers != nil {
+				p.name = numbers[p.name]
+				piece[i].name = p.name
+			}
 			l.start[p.name+1]++
 		}
 	}
@@ -145,9 +166,11 @@ var keywords = [...]string{"def", "class", "async", "import", "from", "as",
 	"lambda", "nonlocal", "not", "or", "pass", "raise", "return", "self", "try", "while", "with", "yield", "cls", "__name__",
 	"getattr", "methodcaller", "attrgetter", "__getattribute__"}
 
-// indexer reads the files of an index.
+// indexer reads files of an index. It numbers the names that it meets by itself.
 type indexer struct {
-	*nameIndex
+	part
+	names nameTable
+	about []nameFlags
 	file  int32
 	seen  []seen   // by name
 	open  []around // definitions around the place, outermost first
@@ -185,20 +208,24 @@ type around struct {
 	property bool // its name stands for what it gives
 }
 
-func newIndexer(files []string) *indexer {
-	ix := &indexer{nameIndex: &nameIndex{files: files}}
+func newIndexer() *indexer {
+	ix := &indexer{}
 	for _, word := range keywords {
 		ix.number([]byte(word), hashOf(word))
 	}
 	return ix
 }
 
-// seal ends the reading.
-func (ix *indexer) seal() {
-	names := len(ix.names.text)
-	ix.calls.seal(names)
-	ix.imports.seal(names)
-	ix.users.seal(names)
+// seal ends the reading. The index has so many names, and these numbers for those of the indexer; nil where they are the same.
+func (ix *indexer) seal(names int, numbers []int32) {
+	ix.calls.seal(names, numbers)
+	ix.imports.seal(names, numbers)
+	ix.users.seal(names, numbers)
+	if numbers != nil {
+		for i, u := range ix.users.flat {
+			ix.users.flat[i] = numbers[u>>useBits]<<useBits | u&(1<<useBits-1)
+		}
+	}
 }
 
 func (ix *indexer) number(name []byte, hash uint32) int32 {

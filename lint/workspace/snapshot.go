@@ -121,7 +121,7 @@ type Snapshot struct {
 	thorough bool // no question is put off by what the index of names says
 
 	mu        sync.Mutex
-	distances map[distanceKey]distances
+	distances map[distanceKey]*distances // where an editor has files open
 	functions *loop.Known
 	told      sync.Map // fingerprints of answers by readKey: they are asked for often, and never change
 }
@@ -223,8 +223,8 @@ type store struct {
 	bytes   int // text of the files whose trees are held
 	maximum int
 
-	distances map[distanceKey]distances
-	indices   map[string]*indices
+	distances map[distanceKey]func() *distances
+	indices   map[string]func() *nameIndex
 	naming    map[string]func() map[string][]string
 	words     *wordSets
 
@@ -238,7 +238,7 @@ const TreeBudget = 4 << 20
 
 func newStore() *store {
 	return &store{files: map[string]*fileEntry{}, kinds: map[string]EntryKind{}, lists: map[string][]string{},
-		parsed: map[*source.File]*parsed{}, dropped: map[*source.File]weak.Pointer[pyscan.Module]{}, traits: map[*source.File]*traits{}, indices: map[string]*indices{},
+		parsed: map[*source.File]*parsed{}, dropped: map[*source.File]weak.Pointer[pyscan.Module]{}, traits: map[*source.File]*traits{}, indices: map[string]func() *nameIndex{}, distances: map[distanceKey]func() *distances{},
 		naming: map[string]func() map[string][]string{}, words: &wordSets{}, listings: map[string]*listing{}, maximum: TreeBudget}
 }
 
