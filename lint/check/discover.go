@@ -61,7 +61,7 @@ func WalkAll(names []string, settings *Resolver) *Walk {
 			for _, file := range above {
 				walk.tell(file)
 			}
-			walk.folder(name, absolute, above)
+			walk.both(name, absolute, above)
 		case !info.Mode().IsRegular():
 			walk.problem(name, errors.New("is a FIFO, device or socket, not a file"))
 		case !settings.Excludes(absolute):
@@ -126,6 +126,7 @@ type walker struct {
 	inner    map[string]bool // folders that were met, which are no links
 	roots    []string
 	left     []string
+	seeker   scout
 }
 
 func (w *walker) add(target Target, absolute string) {
@@ -159,18 +160,16 @@ func (w *walker) tell(file patterns) {
 // folder walks one folder. Above are the ignore files of the folders that it lies in, outermost first.
 func (w *walker) folder(shown, absolute string, above []patterns) {
 	on := w.settings.onDisk
-	entries, err := w.entries(shown, absolute)
-	if err != nil {
-		w.problem(shown, err)
+	look := w.look(shown, absolute)
+	defer look.walked.Store(true)
+	if look.err != nil {
+		w.problem(shown, look.err)
 		return
 	}
-	ignored := above
-	if slices.ContainsFunc(entries, func(entry workspace.Entry) bool { return entry.Name == ".gitignore" }) {
-		if own, ok := readIgnore(absolute, path.Join(on(shown), ".gitignore")); ok {
-			ignored = append(above[:len(above):len(above)], own)
-			w.tell(own)
-		}
+	if look.ignores {
+		w.tell(look.own)
 	}
+	entries, ignored := look.entries, look.ignored(above)
 	for _, entry := range entries {
 		name, full := inFolder(shown, entry.Name), inFolder(absolute, entry.Name)
 		folder, regular, link := entry.Kind == workspace.Folder, entry.Kind == workspace.RegularFile, entry.Kind == workspace.Link
@@ -199,17 +198,6 @@ func (w *walker) folder(shown, absolute string, above []patterns) {
 			w.leave(name, entry)
 		}
 	}
-}
-
-// entries reads a folder. What it holds is asked for again by the check, which finds it remembered.
-func (w *walker) entries(shown, absolute string) ([]workspace.Entry, error) {
-	if w.settings != nil && w.settings.Snapshot != nil {
-		if entries, ok := w.settings.Snapshot.Look(absolute); ok {
-			return entries, nil
-		}
-	}
-	entries, err := os.ReadDir(filepath.FromSlash(w.settings.onDisk(shown)))
-	return workspace.EntriesOf(entries), err
 }
 
 // inFolder is path.Join for a folder whose name is clean, and an entry of it.

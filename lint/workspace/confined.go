@@ -7,6 +7,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/trainvet/trainvet/lint/source"
@@ -22,6 +24,7 @@ type Confined struct {
 
 	mu      sync.Mutex
 	borders map[string]*border // by folder
+	plain   map[string]bool    // folders whose border nobody asked for: the one around each was listed, and holds it as a folder
 }
 
 // border is how far the links of a folder may lead.
@@ -34,7 +37,7 @@ type border struct {
 // NewConfined is the disk as seen from a folder, absolute with forward slashes. Named are the files and folders that the user asks for:
 // links out of them are followed where no checkout is around them.
 func NewConfined(dir string, named ...string) *Confined {
-	c := &Confined{dir: path.Clean(dir), named: map[string]bool{}, borders: map[string]*border{}}
+	c := &Confined{dir: path.Clean(dir), named: map[string]bool{}, borders: map[string]*border{}, plain: map[string]bool{}}
 	for _, name := range named {
 		c.named[c.absolute(filepath.ToSlash(name))] = true
 	}
@@ -205,22 +208,57 @@ func (c *Confined) Entries(name string) ([]fs.DirEntry, bool) {
 	if !c.near(name) {
 		return nil, false
 	}
-	on, info, err := c.stat(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, true
-	case err != nil, c.border(name).outside:
-		return nil, false
-	case !info.IsDir():
-		return nil, true
-	}
-	folder, err := os.Open(on)
+	folder, err := c.openPlain(name)
 	if err != nil {
-		return nil, false
+		on, info, err := c.stat(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, true
+		case err != nil, c.border(name).outside:
+			return nil, false
+		case !info.IsDir():
+			return nil, true
+		}
+		if folder, err = os.Open(on); err != nil {
+			return nil, false
+		}
 	}
 	defer folder.Close()
 	entries, err := folder.ReadDir(maxListed + 1)
-	return entries, (err == nil || err == io.EOF) && len(entries) <= maxListed
+	if err != nil && err != io.EOF || len(entries) > maxListed {
+		return nil, false
+	}
+	c.listed(name, entries)
+	return entries, true
+}
+
+// openPlain opens a folder that was listed as one, without asking the system about it: it fails where that is a link now.
+func (c *Confined) openPlain(name string) (*os.File, error) {
+	c.mu.Lock()
+	plain := c.plain[name]
+	c.mu.Unlock()
+	if !plain {
+		return nil, fs.ErrInvalid
+	}
+	return openFolder(filepath.FromSlash(name))
+}
+
+// listed takes from the entries of a folder within its border what would have to be asked for its own border, and for those of the folders in it.
+func (c *Confined) listed(name string, entries []fs.DirEntry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	checkout := slices.ContainsFunc(entries, func(entry fs.DirEntry) bool { return strings.EqualFold(entry.Name(), ".git") })
+	if c.plain[name] && !checkout && name != c.dir && !c.named[name] {
+		c.borders[name] = c.find(path.Dir(name))
+	}
+	delete(c.plain, name)
+	for _, entry := range entries {
+		if entry.IsDir() && !strings.HasPrefix(entry.Name(), ".") {
+			if inner := path.Join(name, entry.Name()); c.borders[inner] == nil {
+				c.plain[inner] = true
+			}
+		}
+	}
 }
 
 // near reports whether a folder is the current one or one that was named, or lies in one of them.

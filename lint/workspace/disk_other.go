@@ -45,3 +45,6 @@ func appendRegular(to []byte, on string) ([]byte, error) {
 
 // appendPlain is for systems on which a file can be opened without following what it may have become since.
 func appendPlain(to []byte, on string) ([]byte, error) { return to, errors.ErrUnsupported }
+
+// openFolder is for systems on which a folder can be opened without following what it may have become since.
+func openFolder(on string) (*os.File, error) { return nil, errors.ErrUnsupported }

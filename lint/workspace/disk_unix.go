@@ -3,6 +3,7 @@
 package workspace
 
 import (
+	"os"
 	"slices"
 	"syscall"
 
@@ -16,6 +17,19 @@ func appendRegular(to []byte, on string) ([]byte, error) { return appendOpened(t
 // appendPlain is appendRegular for a file that was no link a moment ago, and fails where it is one now.
 func appendPlain(to []byte, on string) ([]byte, error) {
 	return appendOpened(to, on, syscall.O_NOFOLLOW)
+}
+
+// openFolder opens what was a folder and no link a moment ago, and fails where it is neither now.
+func openFolder(on string) (*os.File, error) {
+	var folder int
+	err := again(func() (err error) {
+		folder, err = syscall.Open(on, syscall.O_RDONLY|syscall.O_CLOEXEC|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(folder), on), nil
 }
 
 func appendOpened(to []byte, on string, how int) ([]byte, error) {
