@@ -2,6 +2,7 @@ package configs
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/trainvet/trainvet/lint/source"
@@ -61,9 +62,16 @@ func (r *shellReader) pair(f field, n int) Item {
 
 var (
 	pythonName   = source.Pattern(`^python[0-9.]*(?:\.exe)?$`)
-	numberWord   = source.Pattern(`^-\.?[0-9]`)
 	overrideWord = source.Pattern(`^[+~]{0,2}([A-Za-z_][A-Za-z0-9_./@-]*)=`)
 )
+
+// overrides is where an override such as `trainer.devices=8` has its key, by the second pair of offsets; nil for another word.
+func overrides(text string) []int {
+	if strings.IndexByte(text, '=') < 0 { // most words
+		return nil
+	}
+	return overrideWord().FindStringSubmatchIndex(text)
+}
 
 // programName is what a word starts: its last path element, python for any Python. A variable that holds the path of a
 // program is taken for what its name says.
@@ -81,19 +89,20 @@ func programName(f field) string {
 			}
 		}
 	}
-	if pythonName().MatchString(name) {
+	if strings.HasPrefix(name, "python") && pythonName().MatchString(name) {
 		return "python"
 	}
 	return name
 }
 
 // isProgram reports whether a word begins a command that can start training.
-func isProgram(f field) bool {
-	name := programName(f)
+func isProgram(f field) bool { return starts(programName(f)) }
+
+func starts(name string) bool {
 	return launchers[name] != nil || tools[name] != "" || name == "accelerate" || strings.HasSuffix(name, ".py")
 }
 
-// launch reads the words of a command that starts training, or gives nil.
+// launch reads the words of a command that starts training, or gives nil. Env may be nil.
 func (r *shellReader) launch(words []field, env *Tree) *Command {
 	for len(words) > 1 && words[0].open() && !isProgram(words[0]) && (isProgram(words[1]) || wrappers[programName(words[1])]) {
 		words = words[1:] // $PROFILER python train.py
@@ -103,6 +112,7 @@ func (r *shellReader) launch(words []field, env *Tree) *Command {
 		words = words[1:]
 		for len(words) > 0 && !isProgram(words[0]) {
 			if name, _, ok := strings.Cut(words[0].text(), "="); ok && wrapper == "env" && isName(name) {
+				env = r.environment(env)
 				r.record(env, r.pair(words[0], len(name)))
 			}
 			words = words[1:]
@@ -115,7 +125,10 @@ func (r *shellReader) launch(words []field, env *Tree) *Command {
 		return nil
 	}
 	name := programName(words[0])
-	c := &Command{Launcher: name, LauncherAt: r.file.At(words[0].word), Env: env}
+	if !starts(name) && name != "accelerate-launch" && !clusters[name] {
+		return nil
+	}
+	c := &Command{Launcher: name, LauncherAt: r.file.At(words[0].word), Env: r.environment(env)}
 	c.LauncherFlags, c.Flags = emptyTree(r.file, Flags), emptyTree(r.file, Flags)
 	c.LauncherFlags.Root.At, c.Flags.Root.At = c.LauncherAt, c.LauncherAt
 	rest := words[1:]
@@ -292,15 +305,17 @@ func (r *shellReader) insert(tree *Tree, flag field, values []field) {
 			item.Value.At.Span = item.Value.At.Span.Cover(v.At.Span)
 		}
 	}
-	r.put(tree, item, append([]field{flag}, values...))
+	r.put(tree, item, flag, values...)
 }
 
-func (r *shellReader) put(tree *Tree, item Item, words []field) {
+// put adds an entry that is written in a word, and those that follow it.
+func (r *shellReader) put(tree *Tree, item Item, first field, others ...field) {
 	tree.Root.Items = append(tree.Root.Items, item)
-	for _, f := range words {
-		if len(tree.Root.Items) == 1 && f.word == words[0].word {
-			tree.Root.At = r.file.At(f.word)
-		}
+	if len(tree.Root.Items) == 1 {
+		tree.Root.At = r.file.At(first.word)
+	}
+	tree.Root.At.Span = tree.Root.At.Span.Cover(first.word)
+	for _, f := range others {
 		tree.Root.At.Span = tree.Root.At.Span.Cover(f.word)
 	}
 }
@@ -308,7 +323,11 @@ func (r *shellReader) put(tree *Tree, item Item, words []field) {
 // isFlag reports whether a word is a flag and not a value: a negative number is none.
 func isFlag(f field) bool {
 	text := f.text()
-	return len(text) > 1 && text[0] == '-' && !numberWord().MatchString(text) && text != "--"
+	if len(text) < 2 || text[0] != '-' || text == "--" {
+		return false
+	}
+	number := strings.TrimPrefix(text[1:], ".")
+	return number == "" || number[0] < '0' || number[0] > '9'
 }
 
 // launcherFlags reads flags up to the program, and gives the words from the program on.
@@ -332,14 +351,14 @@ func (r *shellReader) launcherFlags(tree *Tree, words []field, table *flagTable)
 		words = words[1:]
 		if equals := strings.IndexByte(text, '='); equals > 0 {
 			item := r.pair(f, equals)
-			r.put(tree, item, []field{f})
+			r.put(tree, item, f)
 			continue
 		}
 		arity, known := table.arity(text)
 		if !known && table.attached && text[1] != '-' && len(text) > 2 {
 			if n, short := table.arity(text[:2]); short && n == 1 {
 				item := Item{Key: text[:2], KeyAt: r.key(f.head(2)), Value: r.value(f.cut(2), true)}
-				r.put(tree, item, []field{f})
+				r.put(tree, item, f)
 				continue
 			}
 		}
@@ -377,11 +396,18 @@ func (r *shellReader) flags(words []field, table *flagTable) *Tree {
 func (r *shellReader) programFlags(c *Command, program source.Span, words []field) {
 	tree := c.Flags
 	tree.Root.At = r.file.At(program)
+	entries := 0
+	for _, f := range words {
+		if text := f.text(); strings.HasPrefix(text, "-") || strings.IndexByte(text, '=') > 0 {
+			entries++
+		}
+	}
+	tree.Root.Items = slices.Grow(tree.Root.Items, entries)
 	for len(words) > 0 {
 		f := words[0]
 		text := f.text()
 		words = words[1:]
-		override := overrideWord().FindStringSubmatchIndex(text)
+		override := overrides(text)
 		switch {
 		case f.many() && !isFlag(f):
 			tree.Root.Open = true
@@ -391,7 +417,7 @@ func (r *shellReader) programFlags(c *Command, program source.Span, words []fiel
 			}
 			return
 		case isFlag(f) && strings.IndexByte(text, '=') > 0:
-			r.put(tree, r.pair(f, strings.IndexByte(text, '=')), []field{f})
+			r.put(tree, r.pair(f, strings.IndexByte(text, '=')), f)
 		case isFlag(f):
 			n := 0
 			for n < len(words) && !isFlag(words[n]) && words[n].text() != "--" && !words[n].many() && (n == 0 || !r.ends(words[0], words[n])) {
@@ -401,7 +427,7 @@ func (r *shellReader) programFlags(c *Command, program source.Span, words []fiel
 			words = words[n:]
 		case override != nil:
 			rest := f.cut(override[2])
-			r.put(tree, r.pair(rest, override[3]-override[2]), []field{f})
+			r.put(tree, r.pair(rest, override[3]-override[2]), f)
 		default:
 			// What is not known and not quoted may be flags as well
 			tree.Root.Open = tree.Root.Open || f.open() && f.bare
@@ -416,5 +442,5 @@ func (r *shellReader) ends(first, word field) bool {
 	if word.open() && word.bare {
 		return true
 	}
-	return overrideWord().MatchString(word.text()) && !overrideWord().MatchString(first.text())
+	return overrides(word.text()) != nil && overrides(first.text()) == nil
 }

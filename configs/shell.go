@@ -2,8 +2,10 @@ package configs
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -122,6 +124,7 @@ func emptyTree(f *source.File, format Format) *Tree {
 type shellReader struct {
 	file    *source.File
 	whole   []byte // the script
+	copied  string // the same, once it is asked for
 	text    []byte // what the parser reads: the script with what it cannot read blanked
 	script  *Script
 	vars    map[string]*variable
@@ -259,8 +262,9 @@ func (r *shellReader) index(parsed *syntax.File) {
 		}
 		return true
 	})
-	sort.Slice(r.script.comments, func(i, j int) bool { return r.script.comments[i].Start < r.script.comments[j].Start })
-	sort.SliceStable(r.script.extents, func(i, j int) bool { return r.script.extents[i].Start < r.script.extents[j].Start })
+	byStart := func(a, b source.Span) int { return cmp.Compare(a.Start, b.Start) }
+	slices.SortFunc(r.script.comments, byStart)
+	slices.SortStableFunc(r.script.extents, byStart)
 }
 
 // span is the place of a node; of one that the parser made up it is empty.
@@ -277,7 +281,13 @@ func (r *shellReader) span(node syntax.Node) source.Span {
 	return source.Span{Start: first, End: min(max(uint32(end.Offset()), first), uint32(len(r.text)))}
 }
 
-func (r *shellReader) source(span source.Span) string { return string(r.whole[span.Start:span.End]) }
+// source is what is written at a span: a piece of one copy of the script, which all words share.
+func (r *shellReader) source(span source.Span) string {
+	if r.copied == "" {
+		r.copied = string(r.whole)
+	}
+	return r.copied[span.Start:span.End]
+}
 
 // directives reads the #SBATCH lines, which stand before the first command, and the variables that SLURM makes of them.
 func (r *shellReader) directives(comments []source.Span) {

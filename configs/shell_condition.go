@@ -27,11 +27,12 @@ func (r *shellReader) condition(stmts []*syntax.Stmt) (truth, known bool) {
 	}
 	switch cmd := stmts[0].Cmd.(type) {
 	case *syntax.CallExpr:
-		var words []field
-		for _, word := range cmd.Args {
-			words = append(words, r.expand(word)...)
+		if words := r.expandAll(cmd.Args[:min(1, len(cmd.Args))]); len(words) > 0 {
+			if name := words[0].text(); name != "true" && name != "false" && name != "[" && name != "test" {
+				return false, false
+			}
 		}
-		if len(words) > 0 {
+		if words := r.expandAll(cmd.Args); len(words) > 0 {
 			switch words[0].text() {
 			case "true", "false":
 				return (words[0].text() == "true") != stmts[0].Negated, len(words) == 1

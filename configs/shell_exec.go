@@ -455,32 +455,36 @@ func (r *shellReader) call(call *syntax.CallExpr, stmt *syntax.Stmt) {
 		}
 		return
 	}
-	env := emptyTree(r.file, Env)
+	var env *Tree
 	for _, a := range call.Assigns {
 		if a.Name != nil && !a.Naked {
+			env = r.environment(env)
 			_, node := r.assigned(a)
 			r.record(env, Item{Key: a.Name.Value, KeyAt: r.file.At(r.span(a.Name)), Value: node})
 		}
 	}
-	var words []field
-	for _, word := range call.Args {
-		words = append(words, r.expand(word)...)
-		if len(words) > maxShellFields {
-			words = words[:maxShellFields]
-			break
-		}
-	}
+	words := r.expandAll(call.Args)
 	// A command line that is put together in branches is followed for each
-	if name := r.chosen(call); name != "" && len(words) > 0 && (words[0].open() || words[0].text() == "eval") && r.depth < maxShellDepth {
-		r.depth++
-		r.guard(func() { r.each(name, func() { r.call(call, stmt) }) })
-		r.depth--
-		return
+	if len(words) > 0 && (words[0].open() || words[0].text() == "eval") && r.depth < maxShellDepth {
+		if name := r.chosen(call); name != "" {
+			r.depth++
+			r.guard(func() { r.each(name, func() { r.call(call, stmt) }) })
+			r.depth--
+			return
+		}
 	}
 	r.command(words, env, r.span(call))
 }
 
-// command follows a command of known words: a builtin, a function, or a program to record.
+// environment is the tree of what is set for one command. It is made when it is asked for: most commands start nothing.
+func (r *shellReader) environment(env *Tree) *Tree {
+	if env == nil {
+		return emptyTree(r.file, Env)
+	}
+	return env
+}
+
+// command follows a command of known words: a builtin, a function, or a program to record. Env may be nil.
 func (r *shellReader) command(words []field, env *Tree, at source.Span) {
 	if len(words) == 0 {
 		return

@@ -51,11 +51,11 @@ func (r *shellReader) inner(f field, env *Tree, at source.Span) {
 	span := f.word
 	span.Start++
 	span.End--
-	if f.style == Plain || span.Len() <= 0 || f.style == DoubleQuoted && strings.Contains(r.source(span), "\\\"") || len(f.runs) > 0 && f.runs[0].from != nil && f.runs[0].use.Len()+2 >= f.word.Len() {
+	if f.style == Plain || span.Len() <= 0 || f.style == DoubleQuoted && strings.Contains(r.source(span), "\\\"") || len(f.runs) > 0 && f.runs[0].via != nil && f.runs[0].via.use.Len()+2 >= f.word.Len() {
 		r.nested([]field{f}, env, at)
 		return
 	}
-	r.subscript(span, env.Root.Items)
+	r.subscript(span, r.environment(env).Root.Items)
 }
 
 // subscript follows a part of the script as a script of its own. Each is parsed in a copy of the whole text, so a long script has fewer.
@@ -100,6 +100,7 @@ func (r *shellReader) nested(texts []field, env *Tree, at source.Span) {
 	}
 	r.depth++
 	defer func() { r.depth-- }()
+	env = r.environment(env)
 	var words []field
 	flush := func() {
 		for len(words) > 0 {
@@ -156,7 +157,7 @@ func (f field) span() source.Span {
 		return f.word
 	}
 	first := f.runs[0]
-	if f.has(func(part run) bool { return part.from != first.from }) { // both: there is no one place, and what lies between is something else
+	if f.has(func(part run) bool { return part.via.variable() != first.via.variable() }) { // both: there is no one place, and what lies between is something else
 		return f.site()
 	}
 	return first.at.Cover(f.runs[len(f.runs)-1].at)
@@ -167,8 +168,8 @@ func (f field) site() source.Span {
 	span := f.word
 	for i, part := range f.runs {
 		at := part.at
-		if part.from != nil {
-			at = part.use
+		if part.via != nil {
+			at = part.via.use
 		}
 		if i == 0 {
 			span = at

@@ -3,6 +3,7 @@ package configs
 import (
 	"math/big"
 	"path"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -15,16 +16,18 @@ import (
 type run struct {
 	text  string
 	at    source.Span
-	exact bool      // text is the source at this place, byte for byte
-	from  *variable // what it came through; nil when it is written in the word itself
-	use   source.Span
+	via   *passage // what it came through; nil when it is written in the word itself
+	exact bool     // text is the source at this place, byte for byte
+	spare bool     // the fallback of an expansion whose variable the script does not set
+	open  bool     // not known: text is the expansion as it is written
+	many  bool     // open, and may be any number of words: "$@", $EXTRA_ARGS
+}
 
-	spare bool   // the fallback of an expansion whose variable the script does not set
-	open  bool   // not known: text is the expansion as it is written
-	many  bool   // open, and may be any number of words: "$@", $EXTRA_ARGS
-	name  string // of the variable that is not known
-
-	home     source.Span // place of the value of the variable, or of the element of the array, that it is a part of
+// passage is one use of a variable, or of one element of an array, in a word.
+type passage struct {
+	from     *variable
+	use      source.Span
+	home     source.Span // place of the value
 	homeText string
 }
 
@@ -53,10 +56,17 @@ func (f field) has(is func(run) bool) bool {
 
 // name is the variable that the whole field is, and whose value is not known; or "".
 func (f field) name() string {
-	if len(f.runs) == 1 {
-		return f.runs[0].name
+	if len(f.runs) != 1 || !f.runs[0].open {
+		return ""
 	}
-	return ""
+	name, isUse := strings.CutPrefix(f.runs[0].text, "$")
+	if inner, braced := strings.CutPrefix(name, "{"); braced {
+		name = strings.TrimSuffix(inner, "}")
+	}
+	if !isUse || !isName(name) {
+		return ""
+	}
+	return name
 }
 
 // variable is what a name holds. It is never changed.
@@ -123,21 +133,41 @@ func (f field) head(n int) field {
 
 const shellBlanks = " \t\n"
 
+// blanks is how many stretches of blanks a text has.
+func blanks(text string) (n int) {
+	before := false
+	for i := range len(text) {
+		c := text[i]
+		blank := c == ' ' || c == '\t' || c == '\n'
+		if blank && !before {
+			n++
+		}
+		before = blank
+	}
+	return n
+}
+
 // split cuts a field at its blanks, as the shell splits what is not quoted.
 func (f field) split() []field {
-	var fields []field
+	count := len(f.runs)
+	for _, part := range f.runs {
+		count += blanks(part.text)
+	}
+	count = min(count, maxShellFields)
+	fields, runs := make([]field, 0, count), make([]run, 0, count)
 	current := f
 	current.runs = nil
 	flush := func() {
-		if len(current.runs) > 0 {
+		if len(runs) > 0 {
+			current.runs = slices.Clip(runs)
 			current.word = current.site()
 			fields = append(fields, current)
 		}
-		current.runs = nil
+		runs = runs[len(runs):]
 	}
 	for _, part := range f.runs {
 		if part.open {
-			current.runs = append(current.runs, part)
+			runs = append(runs, part)
 			continue
 		}
 		for part.text != "" && len(fields) < maxShellFields {
@@ -156,7 +186,7 @@ func (f field) split() []field {
 				part.at.Start = word.at.End
 			}
 			if word.text != "" {
-				current.runs = append(current.runs, word)
+				runs = append(runs, word)
 			}
 			part.text = part.text[blank+len(word.text):]
 		}
@@ -165,17 +195,17 @@ func (f field) split() []field {
 	return fields
 }
 
-// through is the runs of a field of a variable as they appear where it is used.
-func (r *shellReader) through(v *variable, f field, use source.Span) []run {
-	home, text := v.at, f.text()
+// through is the runs of a field of a variable, with its text, as they appear where it is used.
+func (r *shellReader) through(v *variable, f field, text string, use source.Span) []run {
+	home := v.at
 	if v.array {
 		at, _ := r.place(f, false)
 		home = at.Span
 	}
-	runs := make([]run, len(f.runs))
-	for i, part := range f.runs {
-		part.from, part.use, part.home, part.homeText = v, use, home, text
-		runs[i] = part
+	runs := slices.Clone(f.runs)
+	via := &passage{v, use, home, text}
+	for i := range runs {
+		runs[i].via = via
 	}
 	return runs
 }
@@ -193,27 +223,39 @@ func (r *shellReader) place(f field, part bool) (at, via source.Place) {
 	first := f.runs[0]
 	same, joined := true, true
 	for i, part := range f.runs {
-		same = same && part.from == first.from && part.use == first.use && part.home == first.home
-		joined = joined && part.exact && (i == 0 || part.at.Start >= f.runs[i-1].at.End && first.home.Contains(part.at))
+		same = same && part.via.same(first.via)
+		joined = joined && part.exact && (i == 0 || part.at.Start >= f.runs[i-1].at.End && first.via != nil && first.via.home.Contains(part.at))
 	}
 	span := first.at.Cover(f.runs[len(f.runs)-1].at)
 	switch {
-	case same && first.from != nil:
-		if first.homeText == f.text() || !joined {
-			span = first.home
+	case same && first.via != nil:
+		if first.via.homeText == f.text() || !joined {
+			span = first.via.home
 		}
-		return r.file.At(span), r.file.At(first.use)
+		return r.file.At(span), r.file.At(first.via.use)
 	case !part:
 		return r.file.At(f.word), source.Place{}
 	}
 	start := first.at.Start
-	if first.from != nil {
-		start = first.use.Start
+	if first.via != nil {
+		start = first.via.use.Start
 	}
 	if start > f.word.Start && (r.file.Text[start-1] == '"' || r.file.Text[start-1] == '\'') {
 		start--
 	}
 	return r.file.At(source.Span{Start: start, End: max(start, f.word.End)}), source.Place{}
+}
+
+func (p *passage) variable() *variable {
+	if p == nil {
+		return nil
+	}
+	return p.from
+}
+
+// same reports whether two runs came the same way. One passage is made for each use, but a use may be followed twice.
+func (p *passage) same(q *passage) bool {
+	return p == q || p != nil && q != nil && p.from == q.from && p.use == q.use && p.home == q.home
 }
 
 func (v *variable) whole() string {
@@ -230,10 +272,11 @@ func (r *shellReader) value(f field, part bool) *Node {
 	return n
 }
 
-// expansion builds the fields of one word.
+// expansion builds the fields of words.
 type expansion struct {
 	r      *shellReader
 	fields []field
+	first  int // of the fields of this word
 	now    field
 	begun  bool
 	joined bool // one field whatever is in it: an assignment, a here-document
@@ -241,8 +284,18 @@ type expansion struct {
 
 // expand is the words that a word of the script stands for.
 func (r *shellReader) expand(word *syntax.Word) []field {
-	x := &expansion{r: r}
-	x.word(word)
+	return r.expandAll([]*syntax.Word{word})
+}
+
+// expandAll is the words that some of the script stand for together, up to maxShellFields.
+func (r *shellReader) expandAll(words []*syntax.Word) []field {
+	x := &expansion{r: r, fields: make([]field, 0, len(words))}
+	for _, word := range words {
+		x.word(word)
+		if len(x.fields) > maxShellFields {
+			return x.fields[:maxShellFields]
+		}
+	}
 	return x.fields
 }
 
@@ -260,6 +313,7 @@ func (r *shellReader) expandOne(word *syntax.Word) field {
 }
 
 func (x *expansion) word(word *syntax.Word) {
+	x.first = len(x.fields)
 	span := x.r.span(word)
 	x.now = field{word: span, bare: true}
 	if len(word.Parts) == 1 {
@@ -275,29 +329,40 @@ func (x *expansion) word(word *syntax.Word) {
 		x.part(part, false)
 	}
 	x.end()
-	if len(x.fields) != 1 {
+	made := x.fields[x.first:]
+	if len(made) != 1 {
 		style = Plain
 	}
-	for i := range x.fields {
-		x.fields[i].word, x.fields[i].style = span, style
+	for i := range made {
+		made[i].word, made[i].style = span, style
 	}
 }
 
 func (x *expansion) end() {
-	if x.begun && len(x.fields) < maxShellFields {
+	if x.begun && len(x.fields)-x.first < maxShellFields {
 		x.fields = append(x.fields, x.now)
 	}
 	x.now.runs, x.begun = nil, false
 }
 
-func (x *expansion) add(runs ...run) {
-	x.now.runs = append(x.now.runs, runs...)
+func (x *expansion) add(one run) {
+	x.now.runs = append(x.now.runs, one)
+	x.begun = true
+}
+
+// addAll adds runs that are never changed: where the field has none before, it shares them.
+func (x *expansion) addAll(runs []run) {
+	if len(x.now.runs) == 0 {
+		x.now.runs = slices.Clip(runs)
+	} else {
+		x.now.runs = append(x.now.runs, runs...)
+	}
 	x.begun = true
 }
 
 // unknown adds an expansion whose text is not known, as it is written.
-func (x *expansion) unknown(span source.Span, name string, many bool) {
-	x.add(run{text: x.r.source(span), at: span, exact: true, open: true, many: many, name: name})
+func (x *expansion) unknown(span source.Span, many bool) {
+	x.add(run{text: x.r.source(span), at: span, exact: true, open: true, many: many})
 }
 
 func (x *expansion) part(part syntax.WordPart, quoted bool) {
@@ -305,7 +370,7 @@ func (x *expansion) part(part syntax.WordPart, quoted bool) {
 	span := r.span(part)
 	switch part := part.(type) {
 	case *syntax.Lit:
-		x.add(r.literal(span, quoted)...)
+		x.literal(span, quoted)
 	case *syntax.SglQuoted:
 		if part.Dollar {
 			x.add(run{text: part.Value, at: span})
@@ -325,24 +390,24 @@ func (x *expansion) part(part syntax.WordPart, quoted bool) {
 		if v, ok := r.arithmetic(part.X, 0); ok {
 			x.add(run{text: v.String(), at: span})
 		} else {
-			x.unknown(span, "", false)
+			x.unknown(span, false)
 		}
 	case *syntax.CmdSubst:
 		x.substitution(part, span, quoted)
 	default:
-		x.unknown(span, "", false)
+		x.unknown(span, false)
 	}
 }
 
-// literal is text with its backslashes resolved; line continuations vanish.
-func (r *shellReader) literal(span source.Span, quoted bool) []run {
-	raw := r.whole[span.Start:span.End]
-	var runs []run
+// literal adds text with its backslashes resolved; line continuations vanish.
+func (x *expansion) literal(span source.Span, quoted bool) {
+	r := x.r
+	raw := r.source(span)
+	x.begun = true
 	start := 0
 	flush := func(end int) {
 		if end > start {
-			at := source.Span{Start: span.Start + uint32(start), End: span.Start + uint32(end)}
-			runs = append(runs, run{text: string(raw[start:end]), at: at, exact: true})
+			x.add(run{text: raw[start:end], at: source.Span{Start: span.Start + uint32(start), End: span.Start + uint32(end)}, exact: true})
 		}
 	}
 	for i := 0; i+1 < len(raw); i++ {
@@ -361,7 +426,6 @@ func (r *shellReader) literal(span source.Span, quoted bool) []run {
 		end-- // the parser ends a text at such a line end
 	}
 	flush(end)
-	return runs
 }
 
 // use puts the fields of a variable into the word: split unless quoted.
@@ -374,25 +438,26 @@ func (x *expansion) use(v *variable, fields []field, span source.Span, quoted bo
 				x.end()
 			}
 		}
-		f.runs = x.r.through(v, f, span)
-		pieces := []field{f}
-		if !quoted && !x.joined {
-			text := f.text()
-			if text != "" && strings.IndexByte(shellBlanks, text[0]) >= 0 {
-				x.end()
-			}
-			pieces = f.split()
-			if len(pieces) == 0 {
-				continue
-			}
+		text := f.text()
+		f.runs = x.r.through(v, f, text, span)
+		if quoted || x.joined || len(f.runs) == 1 && text != "" && strings.IndexAny(text, shellBlanks) < 0 {
+			x.addAll(f.runs)
+			continue
+		}
+		if text != "" && strings.IndexByte(shellBlanks, text[0]) >= 0 {
+			x.end()
+		}
+		pieces := f.split()
+		if len(pieces) == 0 {
+			continue
 		}
 		for j, piece := range pieces {
 			if j > 0 {
 				x.end()
 			}
-			x.add(piece.runs...)
+			x.addAll(piece.runs)
 		}
-		if text := f.text(); !quoted && !x.joined && text != "" && strings.IndexByte(shellBlanks, text[len(text)-1]) >= 0 {
+		if text != "" && strings.IndexByte(shellBlanks, text[len(text)-1]) >= 0 {
 			x.end()
 		}
 	}
@@ -416,11 +481,11 @@ func (x *expansion) param(p *syntax.ParamExp, span source.Span, quoted bool) {
 	r := x.r
 	if p.Param != nil && p.Slice != nil && p.Exp == nil {
 		many := p.Param.Value == "@" || p.Param.Value == "*" || p.Index != nil
-		x.unknown(span, p.Param.Value, many)
+		x.unknown(span, many)
 		return
 	}
 	if p.Param == nil || p.Excl || p.Width || p.Slice != nil || p.Repl != nil || p.Names != 0 || p.NestedParam != nil || len(p.Modifiers) > 0 {
-		x.unknown(span, "", false)
+		x.unknown(span, false)
 		return
 	}
 	name := p.Param.Value
@@ -428,7 +493,7 @@ func (x *expansion) param(p *syntax.ParamExp, span source.Span, quoted bool) {
 	switch {
 	case name == "@" || name == "*":
 		if r.params == nil {
-			x.unknown(span, name, true)
+			x.unknown(span, true)
 			return
 		}
 		v, all = &variable{fields: r.params, array: true}, true
@@ -448,7 +513,7 @@ func (x *expansion) param(p *syntax.ParamExp, span source.Span, quoted bool) {
 		switch p.Exp.Op {
 		case syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.AssignUnset, syntax.AssignUnsetOrNull:
 			if v == nil && strings.HasPrefix(name, "SLURM_") { // the default is for a run by hand; a job has another
-				x.unknown(span, name, false)
+				x.unknown(span, false)
 				return
 			}
 			if v == nil || empty && (p.Exp.Op == syntax.DefaultUnsetOrNull || p.Exp.Op == syntax.AssignUnsetOrNull) {
@@ -464,7 +529,7 @@ func (x *expansion) param(p *syntax.ParamExp, span source.Span, quoted bool) {
 		case syntax.AlternateUnset, syntax.AlternateUnsetOrNull:
 			switch {
 			case v == nil || v.unknown:
-				x.unknown(span, name, true)
+				x.unknown(span, true)
 				return
 			case empty:
 				return
@@ -473,14 +538,14 @@ func (x *expansion) param(p *syntax.ParamExp, span source.Span, quoted bool) {
 		case syntax.ErrorUnset, syntax.ErrorUnsetOrNull:
 		default:
 			if v = r.trimmed(v, p.Exp, span); v == nil {
-				x.unknown(span, name, false)
+				x.unknown(span, false)
 				return
 			}
 		}
 	}
 	switch {
 	case v == nil || v.unknown:
-		x.unknown(span, name, !quoted && listName(name) || all)
+		x.unknown(span, !quoted && listName(name) || all)
 	case v.array && !all && p.Index == nil && len(v.fields) > 0:
 		x.use(v, v.fields[:1], span, quoted)
 	default:
@@ -533,13 +598,13 @@ func (v *variable) element(index string, known bool) *variable {
 // length is ${#name} or ${#name[@]}.
 func (r *shellReader) length(x *expansion, v *variable, all bool, span source.Span) {
 	if v == nil || v.unknown {
-		x.unknown(span, "", false)
+		x.unknown(span, false)
 		return
 	}
 	n := len(v.fields)
 	for _, f := range v.fields {
 		if f.open() {
-			x.unknown(span, "", false)
+			x.unknown(span, false)
 			return
 		}
 	}
@@ -641,5 +706,5 @@ func (x *expansion) substitution(c *syntax.CmdSubst, span source.Span, quoted bo
 		x.use(&variable{fields: []field{f}, at: span}, []field{f}, span, quoted)
 		return
 	}
-	x.unknown(span, "", false)
+	x.unknown(span, false)
 }

@@ -51,11 +51,11 @@ type Node struct {
 	Kind  Kind
 	Style Style
 	Open  bool
+	Spare bool // the fallback of an expansion (`${NODES:-1}`) whose variable the script does not set: the environment may say another value
+	Bare  bool // a flag without a value (`--bf16`): Raw is "" and At is the flag's own place
 	At    source.Place
 	Raw   string       // scalars: the text with quotes removed and escapes resolved; unresolved text for Plain
 	Tag   string       // an explicit YAML tag such as !!str, else ""
-	Spare bool         // the fallback of an expansion (`${NODES:-1}`) whose variable the script does not set: the environment may say another value
-	Bare  bool         // a flag without a value (`--bf16`): Raw is "" and At is the flag's own place
 	Via   source.Place // where a variable or YAML alias was used to set this value; At is where the value is written
 	Items []Item
 }

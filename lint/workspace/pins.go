@@ -402,6 +402,12 @@ func (st *store) pinsOf(file *source.File) *configs.Requirements {
 	for i := range r.List { // some are pieces of the text
 		r.List[i].Name, r.List[i].Spec = strings.Clone(r.List[i].Name), strings.Clone(r.List[i].Spec)
 	}
+	if len(r.Includes) > 0 {
+		r.Includes = slices.Clone(r.Includes) // a script may hold them
+	}
+	for i := range r.Includes {
+		r.Includes[i].Path = strings.Clone(r.Includes[i].Path)
+	}
 	return r
 }
 
