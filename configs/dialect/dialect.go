@@ -96,8 +96,14 @@ func Named(name string) *Dialect {
 
 // Read is what the tree says when it is read in this dialect. Nothing is derived from other values but what the framework
 // itself derives while it loads the file.
-func (d *Dialect) Read(tree *configs.Tree) Reading {
-	r := newReader(d, tree)
+func (d *Dialect) Read(tree *configs.Tree) (reading Reading) {
+	reading.Faults = d.Fill(&reading.Plan, tree)
+	return reading
+}
+
+// Fill is Read into a plan in which nothing is known: plans are large.
+func (d *Dialect) Fill(p *plan.Plan, tree *configs.Tree) []Fault {
+	r := newReader(d, tree, p)
 	if d.before != nil {
 		d.before(r)
 	}
@@ -107,7 +113,7 @@ func (d *Dialect) Read(tree *configs.Tree) Reading {
 	if d.after != nil {
 		d.after(r)
 	}
-	return Reading{Plan: r.plan, Faults: r.faults}
+	return r.faults
 }
 
 // Plan is the plan of Read.

@@ -3,6 +3,7 @@ package dialect
 import (
 	"strings"
 
+	"github.com/trainvet/trainvet/configs"
 	"github.com/trainvet/trainvet/lint/constant"
 )
 
@@ -135,16 +136,27 @@ func ranks(v constant.Value) (any, bool) {
 	return n, ok && n >= 1
 }
 
+// Of the environment, the variables that say something of a run.
+const hcclBuffer = "HCCL_BUFFSIZE"
+
+var allocatorOptions = paths("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_NPU_ALLOC_CONF")
+
+// Telling reports whether any of the variables says something of a run: scripts set dozens, and few do.
+func Telling(env *configs.Tree) bool {
+	d := Environment.doc(env, keysOf(env.Root))
+	return d.has(hcclBuffer) || d.hasAny(allocatorOptions...)
+}
+
 // Environment reads the variables that a script sets for its processes.
 var Environment = &Dialect{
 	Name:    "environment",
 	Title:   "environment variables",
 	Version: "the environment",
 	table: []entry{
-		{field: "communication.hccl_buffer_mb", keys: paths("HCCL_BUFFSIZE")},
+		{field: "communication.hccl_buffer_mb", keys: paths(hcclBuffer)},
 	},
 	after: func(r *reader) {
-		for _, name := range []string{"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_NPU_ALLOC_CONF"} {
+		for _, name := range allocatorOptions {
 			f := r.find(name)
 			text := strings.ReplaceAll(strings.ToLower(r.text(f)), " ", "")
 			for option := range strings.SplitSeq(text, ",") {

@@ -51,7 +51,7 @@ func nativeMapping(r *reader, prefix string, n *configs.Node, keys []plan.Native
 			if r.gone[key.Field] {
 				key.Default = nil
 			}
-			plan.SetDefaults(&r.plan, []plan.NativeKey{key})
+			plan.SetDefaults(r.plan, []plan.NativeKey{key})
 		}
 	}
 }
@@ -67,7 +67,7 @@ func nativeValue(r *reader, key plan.NativeKey, f found) {
 	if !ok {
 		raw = f.node.Raw
 	}
-	if err := key.Set(&r.plan, raw, f.at); err != nil {
+	if err := key.Set(r.plan, raw, f.at); err != nil {
 		r.forget(key.Field)
 		r.fault(f, err.Error())
 	}

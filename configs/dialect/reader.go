@@ -30,7 +30,7 @@ func paths(paths ...string) []string { return paths }
 type reader struct {
 	lookup
 	dialect *Dialect
-	plan    plan.Plan
+	plan    *plan.Plan
 	faults  []Fault
 	partial bool            // other files of the run complete this one: what is absent here is unknown
 	gone    map[string]bool // fields for which something is written that cannot be told: no default applies
@@ -46,8 +46,8 @@ func (d *Dialect) lookup(tree *configs.Tree) lookup {
 	return lookup{d.doc(tree, keysOf(tree.Root)), d.loaderOf(tree)}
 }
 
-func newReader(d *Dialect, tree *configs.Tree) *reader {
-	r := &reader{lookup: d.lookup(tree), dialect: d, gone: map[string]bool{}}
+func newReader(d *Dialect, tree *configs.Tree, into *plan.Plan) *reader {
+	r := &reader{lookup: d.lookup(tree), dialect: d, plan: into}
 	if defaults := tree.Root.Item("defaults"); r.follows && defaults != nil && defaults.Value != nil && defaults.Value.Kind == configs.Sequence {
 		r.partial = true // Hydra composes the config from the files listed there
 	}
@@ -114,20 +114,20 @@ func (r *reader) set(field string, raw any, f found) {
 	if r.settled(field) {
 		return
 	}
-	err := plan.Set(&r.plan, field, raw, plan.IsWritten, "", f.at)
+	err := plan.Set(r.plan, field, raw, plan.IsWritten, "", f.at)
 	if err == nil {
 		return
 	}
 	if text, ok := raw.(string); ok && r.converts() {
 		n, ok := toNumber(text)
-		if ok && plan.Set(&r.plan, field, n, plan.IsWritten, "", f.at) == nil {
+		if ok && plan.Set(r.plan, field, n, plan.IsWritten, "", f.at) == nil {
 			return
 		}
 		if ok && n < 0 && n == math.Trunc(n) && r.loader == configs.LoaderFlags {
 			r.forget(field) // argparse takes it; programs let it say that something else decides, a checkpoint for one
 			return
 		}
-		if b, ok := toBool(text); ok && plan.Set(&r.plan, field, b, plan.IsWritten, "", f.at) == nil {
+		if b, ok := toBool(text); ok && plan.Set(r.plan, field, b, plan.IsWritten, "", f.at) == nil {
 			return
 		}
 	}
@@ -146,7 +146,7 @@ func (r *reader) assumeOf(field string, raw any, note string) {
 	if r.settled(field) || r.partial {
 		return
 	}
-	r.must(plan.Set(&r.plan, field, raw, plan.IsDefault, note))
+	r.must(plan.Set(r.plan, field, raw, plan.IsDefault, note))
 }
 
 // derive is a value that follows from what stands at the given keys.
@@ -164,7 +164,7 @@ func (r *reader) derive(field string, raw any, note string, from ...found) {
 		r.assumeOf(field, raw, note)
 		return
 	}
-	r.must(plan.Set(&r.plan, field, raw, plan.IsDerived, note, places...))
+	r.must(plan.Set(r.plan, field, raw, plan.IsDerived, note, places...))
 }
 
 // must is for values from tables, which the tests set all of.
@@ -175,7 +175,12 @@ func (r *reader) must(err error) {
 }
 
 // forget leaves a value unknown for good, if it is not known yet: something is written for it that cannot be told.
-func (r *reader) forget(field string) { r.gone[field] = true }
+func (r *reader) forget(field string) {
+	if r.gone == nil {
+		r.gone = map[string]bool{}
+	}
+	r.gone[field] = true
+}
 
 // trainsNothing: the file evaluates, generates or exports. It says nothing of batches, optimizer and schedule.
 func (r *reader) trainsNothing() {
@@ -188,7 +193,7 @@ func (r *reader) trainsNothing() {
 
 func (r *reader) settled(field string) bool { return r.gone[field] || r.known(field) }
 
-func (r *reader) known(field string) bool { return plan.Known(&r.plan, field) }
+func (r *reader) known(field string) bool { return plan.Known(r.plan, field) }
 
 func (r *reader) fault(f found, message string) {
 	at := r.root.At

@@ -45,10 +45,7 @@ func (v *View) commandsOf(name string, outer []string, left *int, only int) []*c
 	}
 	runsOthers := false
 	outer = append(slices.Clip(outer), name)
-	var environment []*Part
-	if part := newPart(name, "", script.Env, dialect.Environment); anyKnown(part) {
-		environment = append(environment, part)
-	}
+	environment := environmentOf(name, script)
 	var all []*command
 	written := writtenDocuments(name, script)
 	for i, c := range script.Commands {
@@ -87,7 +84,7 @@ func (v *View) commandsOf(name string, outer []string, left *int, only int) []*c
 			}
 		}
 		if len(command.parts) > 0 || len(command.files) > 0 {
-			own := c.Env != nil && len(c.Env.Root.Items) > 0 && anyKnown(newPart(name, "", c.Env, dialect.Environment))
+			own := c.Env != nil && len(c.Env.Root.Items) > 0 && dialect.Telling(c.Env) && anyKnown(newPart(name, "", c.Env, dialect.Environment))
 			if own { // `A=1 torchrun ...` on top of what the script sets
 				all := *c.Env
 				root := *all.Root
@@ -175,9 +172,18 @@ func (v *View) imageAround(name string) []*Part {
 
 func (v *View) environmentOf(name string) []*Part {
 	if script := v.Script(name); script != nil {
-		if part := newPart(name, "", script.Env, dialect.Environment); anyKnown(part) {
-			return []*Part{part}
-		}
+		return environmentOf(name, script)
+	}
+	return nil
+}
+
+// environmentOf is what the variables of a script say of its runs.
+func environmentOf(name string, script *configs.Script) []*Part {
+	if len(script.Env.Root.Items) == 0 || !dialect.Telling(script.Env) {
+		return nil
+	}
+	if part := newPart(name, "", script.Env, dialect.Environment); anyKnown(part) {
+		return []*Part{part}
 	}
 	return nil
 }
@@ -265,7 +271,7 @@ func (v *View) programSettings(name string, c *configs.Command, into *command) {
 
 // writtenDocuments are the configs that the script writes from text in itself.
 func writtenDocuments(name string, script *configs.Script) map[string][]*Part {
-	written := map[string][]*Part{}
+	var written map[string][]*Part
 	for _, document := range script.Documents {
 		var trees []*configs.Tree
 		switch source.KindOf(document.Name, nil) {
@@ -278,6 +284,9 @@ func writtenDocuments(name string, script *configs.Script) map[string][]*Part {
 		}
 		for _, tree := range trees {
 			if d := dialect.Of(tree); d != nil {
+				if written == nil {
+					written = map[string][]*Part{}
+				}
 				base := path.Base(document.Name)
 				written[base] = append(written[base], newPart(name, "", tree, d))
 			}

@@ -36,8 +36,9 @@ func (p *Part) Trains() bool {
 }
 
 func newPart(path, section string, tree *configs.Tree, d *dialect.Dialect) *Part {
-	reading := d.Read(tree)
-	return &Part{Path: path, Section: section, Tree: tree, Dialect: d, Plan: reading.Plan, Faults: reading.Faults}
+	part := &Part{Path: path, Section: section, Tree: tree, Dialect: d}
+	part.Faults = d.Fill(&part.Plan, tree)
+	return part
 }
 
 // settings are what a View has worked out about config files and runs.
