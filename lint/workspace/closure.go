@@ -53,20 +53,6 @@ func (v *View) importedFiles(from string, i imported) []string {
 	return files
 }
 
-// imported is what an import statement names: what is remembered of it when the tree of its file is dropped.
-type imported struct {
-	module, member string
-	level          int
-}
-
-func importsIn(m *pyscan.Module) []imported {
-	list := make([]imported, len(m.Imports))
-	for i, one := range m.Imports { // kept longer than the text, of which a name may be a piece
-		list[i] = imported{strings.Clone(one.Module), strings.Clone(one.Member), one.Level}
-	}
-	return list
-}
-
 // importsOf lists what a file imports; nothing for what is no Python file.
 func (v *View) importsOf(name string) []imported {
 	v.record(ReadFacts, name)
@@ -191,15 +177,8 @@ const (
 // when there is none.
 func ImportOf(m *pyscan.Module, modules ...string) *pyscan.Import {
 	for _, i := range m.Imports {
-		if i.Level > 0 {
-			continue
-		}
-		for _, module := range modules {
-			for _, dotted := range []string{i.Module, join(i.Module, i.Member)} {
-				if dotted == module || strings.HasPrefix(dotted, module+".") {
-					return i
-				}
-			}
+		if (imported{i.Module, i.Member, i.Level}).of(modules) {
+			return i
 		}
 	}
 	return nil
@@ -207,12 +186,12 @@ func ImportOf(m *pyscan.Module, modules ...string) *pyscan.Import {
 
 // ImportedAnywhere reports whether a library module is imported by a file or by what it imports from the project.
 func (v *View) ImportedAnywhere(name string, modules ...string) bool {
-	for _, file := range v.Closure(name) {
-		if m := v.Module(file); m != nil && ImportOf(m, modules...) != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(v.Closure(name), func(file string) bool { return v.importsAny(file, modules...) })
+}
+
+// importsAny reports whether a file itself imports a library module, or something in it.
+func (v *View) importsAny(file string, modules ...string) bool {
+	return slices.ContainsFunc(v.importsOf(file), func(i imported) bool { return i.of(modules) })
 }
 
 // Started says whether a file runs in a script that somebody starts: one that tests `__name__ == "__main__"` or that a launch
@@ -303,20 +282,22 @@ func (v *View) TransfersToNPU(name string) bool {
 			break
 		}
 	}
+	spelled := false
 	for _, file := range around {
-		m := v.Module(file)
-		if m == nil {
-			continue
-		}
-		if ImportOf(m, transferModule, "mindspeed", "mindspeed_llm", "mindspeed_mm") != nil { // MindSpeed's adaptor transfers too
+		if v.importsAny(file, transferModule, "mindspeed", "mindspeed_llm", "mindspeed_mm") { // MindSpeed's adaptor transfers too
 			return true
 		}
-		for _, variable := range v.pythonVariables(m) {
-			if variable.Name == transferVariable {
-				return true
-			}
+		text, err := v.Snapshot.File(file) // of which the facts are read already
+		spelled = spelled || err == nil && text.Has(transferVariable)
+	}
+	for _, file := range around {
+		if spelled && slices.ContainsFunc(v.Variables(file), func(variable Variable) bool { return variable.Name == transferVariable }) {
+			return true
 		}
 		for _, script := range v.Launchers(file) {
+			if text := v.Text(script); text == nil || !text.Has(transferVariable) {
+				continue
+			}
 			for _, variable := range v.Variables(script) {
 				if variable.Name == transferVariable && variable.Value != "0" {
 					return true

@@ -394,7 +394,7 @@ func (st *store) traitsOf(file *source.File) *traits {
 		known = &traits{}
 		known.prints = sync.OnceValue(func() prints { return fingerprint(file) })
 		known.index = sync.OnceValue(func() *nameIndex { return indexFile(file.Text) })
-		known.takes = sync.OnceValue(func() []imported { return importsIn(st.parse(file).module()) })
+		known.takes = sync.OnceValue(func() []imported { return importsIn(file.Text) })
 		known.pins = sync.OnceValue(func() *configs.Requirements { return st.pinsOf(file) })
 		known.names = sync.OnceValue(func() []string { return settingsNames(file.Text) })
 		st.traits[file] = known
