@@ -126,32 +126,44 @@ func (v *View) Eval(scope *pyscan.Scope, frame *pyscan.Frame, e syntax.Expr) pys
 	if e == nil {
 		return &pyscan.Unknown{}
 	}
+	// Most names are what their definition gives and no question of their own.
+	if name, ok := e.(*syntax.Name); ok {
+		if def := scope.Def(name); def != nil {
+			value := v.EvalDef(scope, frame, def)
+			if _, changes := value.(*pyscan.Mapping); !changes || def.Kind != pyscan.AssignDef {
+				return value
+			}
+		}
+	}
 	key := evalKey{syntax.Key(e), nil, frame}
-	if value, known := v.eval.remembered(key); known {
-		return value
+	known, open, ok := v.eval.remembered(key)
+	if ok {
+		return known
 	}
 	at := pyscan.From(scope.Module, e)
-	return v.guard(key, at, func() pyscan.Value { return v.expr(scope, frame, e, at) })
+	return v.guard(key, open, at, func() pyscan.Value { return v.expr(scope, frame, e, at) })
 }
 
 // EvalDef is what a definition of a scope gives its name.
 func (v *View) EvalDef(scope *pyscan.Scope, frame *pyscan.Frame, def *pyscan.Def) pyscan.Value {
 	key := evalKey{nil, def, frame}
-	if value, known := v.eval.remembered(key); known {
-		return value
+	known, open, ok := v.eval.remembered(key)
+	if ok {
+		return known
 	}
 	at := pyscan.From(scope.Module, def.Node)
-	return v.guard(key, at, func() pyscan.Value { return v.definition(scope, frame, def, at) })
+	return v.guard(key, open, at, func() pyscan.Value { return v.definition(scope, frame, def, at) })
 }
 
-// remembered is the answer to a question that was asked before, as most were. Callers look here before they make anything for guard.
-func (ev *evaluator) remembered(key evalKey) (pyscan.Value, bool) {
-	known, ok := ev.memo[key]
-	if !ok || known.heads&asked != 0 {
-		return nil, false
+// remembered is the answer to a question that was asked before, as most were. Callers look here before they make anything for guard. Of a question that is
+// open, it gives how the memo says so; 0 for one that is new.
+func (ev *evaluator) remembered(key evalKey) (value pyscan.Value, open uint64, ok bool) {
+	known, is := ev.memo[key]
+	if !is || known.heads&asked != 0 {
+		return nil, known.heads, false
 	}
 	ev.heads |= known.heads
-	return known.value, true
+	return known.value, 0, true
 }
 
 // answer is a value, and the questions, by depth, that were still open while it was found and came up again in finding it:
@@ -165,16 +177,16 @@ type answer struct {
 // asked is no bit of a depth: those are maxDepth at most.
 const asked = 1 << 63
 
-// guard answers a question that the memo does not know. It remembers answers and cuts cycles and limits. What was found while a question above was open, and needed its answer, is
+// guard answers a question that the memo does not know, or of which it knows that it is open. It remembers answers and cuts cycles and limits. What was found while a question above was open, and needed its answer, is
 // kept for as long as that question is open; so each question of a cycle is asked once for its head, and not once for each way round.
-func (v *View) guard(key evalKey, at pyscan.Origin, run func() pyscan.Value) pyscan.Value {
+func (v *View) guard(key evalKey, open uint64, at pyscan.Origin, run func() pyscan.Value) pyscan.Value {
 	ev := &v.eval
 	if ev.depth == 0 {
 		ev.steps = 0
 	}
 	ev.steps++
-	if head := ev.memo[key].heads; head&asked != 0 {
-		ev.heads |= 1 << (head &^ asked)
+	if open != 0 {
+		ev.heads |= 1 << (open &^ asked)
 		return &pyscan.Unknown{Origin: at}
 	}
 	switch {
@@ -219,9 +231,9 @@ func (v *View) expr(scope *pyscan.Scope, frame *pyscan.Frame, e syntax.Expr, at 
 	case *syntax.Constant:
 		return &pyscan.Const{Origin: at, V: literal(e)}
 	case *syntax.Name:
-		if def := scope.Def(e); def != nil {
+		if def := scope.Def(e); def != nil { // a dict, as Eval saw
 			value := v.EvalDef(scope, frame, def)
-			if m, ok := value.(*pyscan.Mapping); ok && def.Kind == pyscan.AssignDef {
+			if m, ok := value.(*pyscan.Mapping); ok {
 				return v.stored(scope, frame, def, e, m)
 			}
 			return value

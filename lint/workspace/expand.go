@@ -26,10 +26,11 @@ func (v *View) Expand(value pyscan.Value) pyscan.Value {
 			return value
 		}
 		key := evalKey{expr: syntax.Key(value.Scope.Params[value.Index].Arg)}
-		if value, known := v.eval.remembered(key); known {
-			return value
+		known, open, ok := v.eval.remembered(key)
+		if ok {
+			return known
 		}
-		return v.guard(key, value.Origin, func() pyscan.Value {
+		return v.guard(key, open, value.Origin, func() pyscan.Value {
 			v.eval.expansions++
 			defer func() { v.eval.expansions-- }()
 			return v.expandParam(value)
