@@ -135,6 +135,9 @@ func (v *View) Eval(scope *pyscan.Scope, frame *pyscan.Frame, e syntax.Expr) pys
 			}
 		}
 	}
+	if frame != nil && isFrameless(scope, e) {
+		frame = nil
+	}
 	key := evalKey{syntax.Key(e), nil, frame}
 	known, open, ok := v.eval.remembered(key)
 	if ok {
@@ -142,6 +145,34 @@ func (v *View) Eval(scope *pyscan.Scope, frame *pyscan.Frame, e syntax.Expr) pys
 	}
 	at := pyscan.From(scope.Module, e)
 	return v.guard(key, open, at, func() pyscan.Value { return v.expr(scope, frame, e, at) })
+}
+
+// isFrameless holds for constants, and for names of the module or the interpreter and their attributes: what they are is the same in each call
+// of the function in which they stand.
+func isFrameless(scope *pyscan.Scope, e syntax.Expr) bool {
+	for {
+		switch of := e.(type) {
+		case *syntax.Constant:
+			return true
+		case *syntax.Attribute:
+			if scope.AttrDef(of) != nil {
+				return false
+			}
+			e = of.Value
+		case *syntax.Name:
+			if scope.Def(of) != nil {
+				return false
+			}
+			for s := scope.Parent; s != nil; s = s.Parent {
+				if s.Kind != pyscan.ClassScope && s.Kind != pyscan.ModuleScope && len(s.Defs(of.ID)) > 0 {
+					return false
+				}
+			}
+			return true
+		default:
+			return false
+		}
+	}
 }
 
 // EvalDef is what a definition of a scope gives its name.
