@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/trainvet/trainvet/lint/constant"
@@ -15,14 +16,11 @@ func (v *View) external(at pyscan.Origin, name string) pyscan.Value {
 // union joins alternatives: nested unions are flattened, equal ones count once, and more than pyscan.MaxAlternatives are
 // Unknown. The order of the arguments decides only the order inside.
 func (v *View) union(at pyscan.Origin, values ...pyscan.Value) pyscan.Value {
-	var list []pyscan.Value
+	var room [pyscan.MaxAlternatives + 1]pyscan.Value
+	list := room[:0] // most unions turn out to be one value
 	for _, value := range values {
 		for _, one := range Alternatives(value) {
-			known := false
-			for _, have := range list {
-				known = known || same(have, one)
-			}
-			if known {
+			if slices.ContainsFunc(list, func(have pyscan.Value) bool { return same(have, one) }) {
 				continue
 			}
 			if list = append(list, one); len(list) > pyscan.MaxAlternatives {
@@ -36,7 +34,7 @@ func (v *View) union(at pyscan.Origin, values ...pyscan.Value) pyscan.Value {
 	case len(list) == 1:
 		return list[0]
 	}
-	return &pyscan.Union{Origin: at, Alternatives: list}
+	return &pyscan.Union{Origin: at, Alternatives: slices.Clone(list)}
 }
 
 // Alternatives are the members of a Union, or the value itself.
