@@ -2,13 +2,12 @@ package workspace
 
 import (
 	"maps"
+	"math/bits"
 	"path"
-	"runtime"
 	"slices"
 	"sort"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/trainvet/trainvet/lint/source"
 	"github.com/trainvet/trainvet/pyscan"
@@ -102,34 +101,17 @@ func (s *Snapshot) pythonFiles(root string, deepest int) []string {
 	return files
 }
 
-// fewFiles is how many files are not worth a second goroutine.
-const fewFiles = 64
-
-// atOnce is how many files in a row one goroutine takes, of those that several read.
-const atOnce = 16
-
 // indexFiles reads the files as the FS holds them.
 func (s *Snapshot) indexFiles(files []string) *nameIndex {
-	ins := make([]*indexer, max(1, min(runtime.GOMAXPROCS(0), (len(files)+fewFiles-1)/fewFiles)))
-	var next atomic.Int64
-	var readers crew
+	ins := make([]*indexer, readers(len(files)))
 	for i := range ins {
 		ins[i] = newIndexer()
-		readers.Go(func() {
-			for {
-				first := int(next.Add(atOnce)) - atOnce
-				if first >= len(files) {
-					return
-				}
-				for n := first; n < min(first+atOnce, len(files)); n++ {
-					if file, err := s.store.file(s.fs, files[n]); err == nil && file.Kind == source.Python {
-						ins[i].read(int32(n), file.Text)
-					}
-				}
-			}
-		})
 	}
-	readers.Wait()
+	share(len(files), func(reader, n int) {
+		if file, err := s.store.file(s.fs, files[n]); err == nil && file.Kind == source.Python {
+			ins[reader].read(int32(n), file.Text)
+		}
+	})
 	return joined(files, ins)
 }
 
@@ -227,6 +209,7 @@ type distances struct {
 	names *nameTable     // of the index in which they were measured
 	far   []far          // by its numbers
 	more  map[string]far // of names that it has not, and of those that are nearer by what an editor has open
+	may   []uint64       // a bit for the hash of each name that has one: most names that are asked for have none
 }
 
 // far are distances, plus 1; 0 is none. Any is how far away what a call of the name runs is; itself is that where the name is known to
@@ -245,15 +228,22 @@ func (f *far) shorten(itself bool, distance uint8) (any, its bool) {
 }
 
 func (d *distances) at(name string) far {
-	if len(d.more) > 0 {
-		if known, is := d.more[name]; is {
-			return known
-		}
+	hash := hashOf(name)
+	if word, bit := d.bit(hash); *word&bit == 0 {
+		return far{}
 	}
-	if n, known := d.names.find(name); known {
+	if known, is := d.more[name]; is {
+		return known
+	}
+	if n, known := d.names.findHash(name, hash); known {
 		return d.far[n]
 	}
 	return far{}
+}
+
+// bit is where may has the bit of a hash.
+func (d *distances) bit(hash uint32) (word *uint64, bit uint64) {
+	return &d.may[int(hash>>6)&(len(d.may)-1)], 1 << (hash & 63)
 }
 
 func (d *distances) of(name string) int {
@@ -304,8 +294,6 @@ func measure(words *pyscan.Words, index *nameIndex) *distances {
 	for word := range words.Names {
 		if n, has := index.names.find(word); has {
 			note(n, true, 1)
-		} else {
-			d.nearer(word, far{1, 1})
 		}
 	}
 	for distance := uint8(1); distance <= farthest(words); distance++ {
@@ -320,7 +308,30 @@ func measure(words *pyscan.Words, index *nameIndex) *distances {
 			}
 		}
 	}
+	d.sift()
+	for word := range words.Names {
+		if _, has := index.names.find(word); !has {
+			d.nearer(word, far{1, 1})
+		}
+	}
 	return d
+}
+
+// sift makes may for what was measured.
+func (d *distances) sift() {
+	count := 0
+	for _, far := range d.far {
+		if far.any > 0 {
+			count++
+		}
+	}
+	d.may = make([]uint64, 1<<bits.Len(uint(count/16))) // four bits or more for each
+	for _, s := range d.names.slots {
+		if s.number > 0 && d.far[s.number-1].any > 0 {
+			word, bit := d.bit(s.hash)
+			*word |= bit
+		}
+	}
 }
 
 // nearer sets a distance besides those that were measured.
@@ -329,13 +340,15 @@ func (d *distances) nearer(name string, known far) {
 		d.more = map[string]far{}
 	}
 	d.more[name] = known
+	word, bit := d.bit(hashOf(name))
+	*word |= bit
 }
 
 // with are the distances when indices come on top of the one that d was measured in: what an editor changes is little beside a project. An
 // index of a file that an editor has open comes on top of what is known of the same file on disk, which can only make a distance smaller
 // than it is.
 func (d *distances) with(words *pyscan.Words, more []*nameIndex, all *nameIndex) *distances {
-	d = &distances{names: d.names, far: d.far, more: maps.Clone(d.more)}
+	d = &distances{names: d.names, far: d.far, more: maps.Clone(d.more), may: slices.Clone(d.may)}
 	within := func(distance uint8) bool { return distance > 0 && distance <= farthest(words) }
 	var changed []string
 	spread := func(index *nameIndex, name string) {

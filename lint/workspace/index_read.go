@@ -33,10 +33,13 @@ func hashOf(name string) uint32 {
 
 // find looks a name up.
 func (t *nameTable) find(name string) (number int32, known bool) {
+	return t.findHash(name, hashOf(name))
+}
+
+func (t *nameTable) findHash(name string, hash uint32) (number int32, known bool) {
 	if len(t.slots) == 0 {
 		return 0, false
 	}
-	hash := hashOf(name)
 	for i := hash; ; i++ {
 		switch s := t.slots[int(i)&(len(t.slots)-1)]; {
 		case s.number == 0:

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"path"
-	"runtime"
 	"slices"
 	"sort"
 	"strconv"
@@ -143,18 +142,11 @@ func (s *Snapshot) naming(key, base string) []string {
 func indexNames(s *Snapshot, in area) map[string][]string {
 	files := s.mayNames(in)
 	bases := make([][]string, len(files))
-	var readers crew
-	size := max(fewFiles, (len(files)+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0))
-	for first := 0; first < len(files); first += size {
-		readers.Go(func() {
-			for i := first; i < min(first+size, len(files)); i++ {
-				if file, err := s.store.file(s.fs, files[i]); err == nil && len(file.Raw) <= MaxSettings { // it is checked itself sooner or later
-					bases[i] = settingsNames(file.Text)
-				}
-			}
-		})
-	}
-	readers.Wait()
+	share(len(files), func(_, i int) {
+		if file, err := s.store.file(s.fs, files[i]); err == nil && len(file.Raw) <= MaxSettings { // it is checked itself sooner or later
+			bases[i] = settingsNames(file.Text)
+		}
+	})
 	index := map[string][]string{}
 	for i, file := range files {
 		for _, base := range bases[i] {
