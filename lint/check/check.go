@@ -77,14 +77,18 @@ func Run(ctx context.Context, snapshot *workspace.Snapshot, targets []Target, op
 	idle := c.idle(ctx, targets, settings)
 	done := countProjects(c.snapshot, targets)
 	var workers sync.WaitGroup
-	next := make(chan int)
+	var next atomic.Int64
 	for range max(1, min(len(targets), options.jobs())) {
 		workers.Go(func() {
 			var view *workspace.View
 			if c.options.Cache == nil {
 				view = c.snapshot.View(ctx).Forgetful()
 			}
-			for first := range next {
+			for {
+				first := int(next.Add(together)) - together
+				if first >= len(targets) {
+					return
+				}
 				if view != nil {
 					view.Reset()
 				}
@@ -102,10 +106,6 @@ func Run(ctx context.Context, snapshot *workspace.Snapshot, targets []Target, op
 			}
 		})
 	}
-	for i := 0; i < len(targets); i += together {
-		next <- i
-	}
-	close(next)
 	workers.Wait()
 	c.ahead.Wait()
 	if err := ctx.Err(); err != nil {
@@ -125,10 +125,11 @@ func countProjects(snapshot *workspace.Snapshot, targets []Target) (done func(i 
 	}
 	projects := make([]*project, len(targets))
 	byRoot, byFolder := map[string]*project{}, map[string]*project{}
+	rootOf := snapshot.ProjectRoots()
 	for i, target := range targets {
 		folder := folderOf(target.Path)
 		if byFolder[folder] == nil {
-			root := snapshot.ProjectRoot(target.Path)
+			root := rootOf(target.Path)
 			if byRoot[root] == nil {
 				byRoot[root] = &project{root: root}
 			}

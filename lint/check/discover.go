@@ -242,10 +242,13 @@ func (w *walker) withoutLinks() []Target {
 		}
 		return found
 	}
+	leads, bases := map[string]string{}, map[string]bool{}
 	for _, link := range w.links {
 		if at := w.seen[link]; !w.targets[at].Named {
 			drop[at] = true
 		}
+		leads[link] = real(link)
+		bases[path.Base(leads[link])] = true
 	}
 	held := map[string]bool{}
 	for absolute, at := range w.seen {
@@ -253,13 +256,13 @@ func (w *walker) withoutLinks() []Target {
 		case drop[at]:
 		case w.targets[at].Named: // perhaps a link
 			held[real(absolute)] = true
-		default: // a file, whose folder may be behind a link
+		case bases[path.Base(absolute)]: // a file, whose folder may be behind a link
 			held[inFolder(realFolder(path.Dir(absolute)), path.Base(absolute))] = true
 		}
 	}
 	for _, link := range w.links {
-		if at := w.seen[link]; drop[at] && !held[real(link)] {
-			held[real(link)] = true
+		if at := w.seen[link]; drop[at] && !held[leads[link]] {
+			held[leads[link]] = true
 			delete(drop, at)
 		}
 	}

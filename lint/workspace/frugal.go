@@ -107,9 +107,9 @@ func (st *store) evictTexts(keep int) {
 	}
 }
 
-// ProjectRoot is the folder that counts as the project of a file.
-func (s *Snapshot) ProjectRoot(name string) string {
-	return s.View(context.Background()).Forgetful().projectRoot(name)
+// ProjectRoots gives what tells for a file the folder that counts as its project.
+func (s *Snapshot) ProjectRoots() func(name string) string {
+	return s.View(context.Background()).Forgetful().projectRoot
 }
 
 // Release lets go of what a frugal snapshot holds for the project with that root: all its files are done. What another project asks about it

@@ -81,7 +81,7 @@ func TestRelease(t *testing.T) {
 	s.Release("p0") // it holds everything still
 	s.Frugal()
 	for _, name := range []string{"p1/m.json", "p2/m.json"} {
-		if got := s.ProjectRoot(name); got != name[:2] {
+		if got := s.ProjectRoots()(name); got != name[:2] {
 			t.Errorf("the project of %s is %s", name, got)
 		}
 		if _, err := s.File(name); err != nil {
