@@ -216,15 +216,14 @@ type distances struct {
 // stand for a function and not for what a call of one gave, so that handing it to somebody who calls it counts as calling it.
 type far struct{ any, itself uint8 }
 
-// shorten takes a distance where it is smaller than what is known, and says in which of the senses it is.
-func (f *far) shorten(itself bool, distance uint8) (any, its bool) {
-	if any = f.any == 0 || f.any > distance; any {
+// shorten takes a distance where it is smaller than what is known.
+func (f *far) shorten(itself bool, distance uint8) {
+	if f.any == 0 || f.any > distance {
 		f.any = distance
 	}
-	if its = itself && (f.itself == 0 || f.itself > distance); its {
+	if itself && (f.itself == 0 || f.itself > distance) {
 		f.itself = distance
 	}
-	return any, its
 }
 
 func (d *distances) at(name string) far {
@@ -261,13 +260,6 @@ func farthest(words *pyscan.Words) uint8 {
 	return uint8(min(words.Far, maxDistance))
 }
 
-// reached is a name whose distance was found, and in which of the two senses. It goes by the number that the name has in an index, which
-// takes far less than to look each up.
-type reached struct {
-	name        int32
-	any, itself bool
-}
-
 // through says of a use of a name that was reached whether it reaches what uses it, and in which sense. What was called or bound to a name
 // was reached with the first of the senses in which the name was.
 func (use useKind) through(any, itself bool) (reaches, its bool) {
@@ -282,27 +274,25 @@ func (use useKind) through(any, itself bool) (reaches, its bool) {
 	return itself, use == heldIn
 }
 
-// measure goes from the words to what names them, breadth first.
+// measure goes from the words to what names them, breadth first: in each round the names that the round before reached are found by their
+// distance, which takes less than a list of them.
 func measure(words *pyscan.Words, index *nameIndex) *distances {
 	d := &distances{names: &index.names, far: make([]far, len(index.names.text))}
-	var from, nearer []reached
-	note := func(name int32, itself bool, distance uint8) {
-		if any, its := d.far[name].shorten(itself, distance); any || its {
-			nearer = append(nearer, reached{name, any, its})
-		}
-	}
 	for word := range words.Names {
 		if n, has := index.names.find(word); has {
-			note(n, true, 1)
+			d.far[n] = far{1, 1}
 		}
 	}
 	for distance := uint8(1); distance <= farthest(words); distance++ {
-		from, nearer = nearer, from[:0]
-		for _, one := range from {
+		for name := range d.far {
+			any, itself := d.far[name].any == distance, d.far[name].itself == distance
+			if !any && !itself {
+				continue
+			}
 			for i := range index.parts {
-				for _, u := range index.parts[i].users.of(one.name) {
-					if reaches, its := useKind(u&(1<<useBits-1)).through(one.any, one.itself); reaches {
-						note(u>>useBits, its, distance+1)
+				for _, u := range index.parts[i].users.of(int32(name)) {
+					if reaches, its := useKind(u&(1<<useBits-1)).through(any, itself); reaches {
+						d.far[u>>useBits].shorten(its, distance+1)
 					}
 				}
 			}
