@@ -55,9 +55,9 @@ func indexTexts(texts ...[]byte) *nameIndex {
 // all are the distances of all names that have one.
 func (d *distances) all() map[string]far {
 	all := map[string]far{}
-	for n, name := range d.names.text {
+	for n := range d.names.count() {
 		if d.far[n].any > 0 {
-			all[name] = d.far[n]
+			all[string(d.names.name(int32(n)))] = d.far[n]
 		}
 	}
 	maps.Copy(all, d.more)

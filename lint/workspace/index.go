@@ -120,12 +120,12 @@ func joined(files []string, ins []*indexer) *nameIndex {
 	index := &nameIndex{files: files, names: ins[0].names, about: ins[0].about, parts: make([]part, len(ins))}
 	numbers := make([][]int32, len(ins)) // by those that an indexer gave
 	for i, in := range ins[1:] {
-		numbers[i+1] = make([]int32, len(in.names.text))
+		numbers[i+1] = make([]int32, in.names.count())
 		for _, s := range in.names.slots {
 			if s.number == 0 {
 				continue
 			}
-			n := index.names.take(in.names.text[s.number-1], s.hash)
+			n := index.names.number(in.names.name(s.number-1), s.hash)
 			if int(n) == len(index.about) {
 				index.about = append(index.about, 0)
 			}
@@ -136,7 +136,7 @@ func joined(files []string, ins []*indexer) *nameIndex {
 	var sealing crew
 	for i, in := range ins {
 		sealing.Go(func() {
-			in.seal(len(index.names.text), numbers[i])
+			in.seal(index.names.count(), numbers[i])
 			index.parts[i] = in.part
 		})
 	}
@@ -277,7 +277,7 @@ func (use useKind) through(any, itself bool) (reaches, its bool) {
 // measure goes from the words to what names them, breadth first: in each round the names that the round before reached are found by their
 // distance, which takes less than a list of them.
 func measure(words *pyscan.Words, index *nameIndex) *distances {
-	d := &distances{names: &index.names, far: make([]far, len(index.names.text))}
+	d := &distances{names: &index.names, far: make([]far, index.names.count())}
 	for word := range words.Names {
 		if n, has := index.names.find(word); has {
 			d.far[n] = far{1, 1}
@@ -349,7 +349,7 @@ func (d *distances) with(words *pyscan.Words, more []*nameIndex, all *nameIndex)
 		from := d.at(name)
 		for i := range index.parts {
 			for _, u := range index.parts[i].users.of(n) {
-				user, use := index.names.text[u>>useBits], useKind(u&(1<<useBits-1))
+				user, use := string(index.names.name(u>>useBits)), useKind(u&(1<<useBits-1))
 				known, before := d.at(user), d.at(user)
 				if within(from.any) {
 					if reaches, its := use.through(true, false); reaches {
@@ -369,8 +369,8 @@ func (d *distances) with(words *pyscan.Words, more []*nameIndex, all *nameIndex)
 		}
 	}
 	for _, index := range more {
-		for _, name := range index.names.text {
-			spread(index, name)
+		for n := range index.names.count() {
+			spread(index, string(index.names.name(int32(n))))
 		}
 	}
 	for len(changed) > 0 {

@@ -3,19 +3,30 @@ package workspace
 import (
 	"bytes"
 	"math/rand/v2"
+	"slices"
 )
 
 // nameTable numbers names. It is a hash table of its own, because the hash is made while the end of an identifier is looked for, and
-// most of the time that an index takes goes into it.
+// most of the time that an index takes goes into it. The names lie one after another: as strings they would be all over the memory.
 type nameTable struct {
-	slots []slot   // open addressing; as many as a power of two, half of them free at least
-	text  []string // name by number
+	slots  []slot // open addressing; as many as a power of two, half of them free at least
+	bytes  []byte // of all names
+	starts []int  // in bytes, by number; and where the next name will
 }
 
 type slot struct {
 	hash   uint32
 	number int32 // plus 1; 0 is a free slot
 }
+
+// count is how many names there are.
+func (t *nameTable) count() int { return max(0, len(t.starts)-1) }
+
+// room is how many names there can be before the table grows.
+func (t *nameTable) room() int { return len(t.slots) / 2 }
+
+// name is the one that has a number.
+func (t *nameTable) name(number int32) []byte { return t.bytes[t.starts[number]:t.starts[number+1]] }
 
 // The hash of a name is FNV-1a with another start in each process, so that nobody can write names whose hashes are alike. Names are short:
 // hashes that take more bytes at a time are slower.
@@ -44,7 +55,7 @@ func (t *nameTable) findHash(name string, hash uint32) (number int32, known bool
 		switch s := t.slots[int(i)&(len(t.slots)-1)]; {
 		case s.number == 0:
 			return 0, false
-		case s.hash == hash && t.text[s.number-1] == name:
+		case s.hash == hash && string(t.name(s.number-1)) == name:
 			return s.number - 1, true
 		}
 	}
@@ -52,32 +63,21 @@ func (t *nameTable) findHash(name string, hash uint32) (number int32, known bool
 
 // number is that of a name, a new one where it is new.
 func (t *nameTable) number(name []byte, hash uint32) int32 {
-	if len(t.slots) > 0 {
-		for i := hash; ; i++ {
-			s := t.slots[int(i)&(len(t.slots)-1)]
-			if s.number == 0 {
-				break
-			}
-			if s.hash == hash && t.text[s.number-1] == string(name) {
-				return s.number - 1
-			}
-		}
-	}
-	return t.take(string(name), hash)
-}
-
-// take is number for a name that is a string already.
-func (t *nameTable) take(name string, hash uint32) int32 {
-	if 2*len(t.text) >= len(t.slots) {
+	if t.count() >= t.room() {
 		t.grow()
 	}
 	for i := hash; ; i++ {
-		switch s := &t.slots[int(i)&(len(t.slots)-1)]; {
-		case s.number == 0:
-			t.text = append(t.text, name)
-			*s = slot{hash, int32(len(t.text))}
+		s := &t.slots[int(i)&(len(t.slots)-1)]
+		if s.number == 0 {
+			if cap(t.bytes)-len(t.bytes) < len(name) {
+				t.bytes = slices.Grow(t.bytes, len(t.bytes)+len(name))
+			}
+			t.bytes = append(t.bytes, name...)
+			t.starts = append(t.starts, len(t.bytes))
+			s.hash, s.number = hash, int32(t.count())
 			return s.number - 1
-		case s.hash == hash && t.text[s.number-1] == name:
+		}
+		if s.hash == hash && bytes.Equal(t.name(s.number-1), name) {
 			return s.number - 1
 		}
 	}
@@ -86,6 +86,10 @@ func (t *nameTable) take(name string, hash uint32) int32 {
 func (t *nameTable) grow() {
 	old := t.slots
 	t.slots = make([]slot, max(128, 2*len(old)))
+	t.starts = slices.Grow(t.starts, t.room()+1-len(t.starts)) // append alone makes a list five times until it is there
+	if len(old) == 0 {
+		t.starts = append(t.starts, 0)
+	}
 	for _, s := range old {
 		if s.number != 0 {
 			i := int(s.hash) & (len(t.slots) - 1)
@@ -234,6 +238,9 @@ func (ix *indexer) seal(names int, numbers []int32) {
 func (ix *indexer) number(name []byte, hash uint32) int32 {
 	n := ix.names.number(name, hash)
 	if int(n) == len(ix.about) {
+		if room := ix.names.room() - len(ix.about); len(ix.about) == cap(ix.about) {
+			ix.about, ix.seen = slices.Grow(ix.about, room), slices.Grow(ix.seen, room)
+		}
 		ix.about, ix.seen = append(ix.about, 0), append(ix.seen, seen{})
 	}
 	return n
@@ -566,9 +573,9 @@ func (ix *indexer) define(name int32, column int, class bool) {
 	ix.note(name, false, 0) // a nested function may be returned or handed on
 	ix.count++
 	d := around{column: column, names: [2]int32{name, -1}, serial: ix.count, class: class, property: property}
-	if !class && len(ix.open) > 0 && ix.open[len(ix.open)-1].class && runsOnCall(ix.names.text[name]) {
+	if !class && len(ix.open) > 0 && ix.open[len(ix.open)-1].class && runsOnCall(string(ix.names.name(name))) {
 		d.names[1] = ix.open[len(ix.open)-1].names[0]
-		if text := ix.names.text[name]; text == "__init__" || text == "__call__" {
+		if text := string(ix.names.name(name)); text == "__init__" || text == "__call__" {
 			d.names[0] = -1 // a call by its own name is one of the base's, and says nothing of this class
 		}
 	}
