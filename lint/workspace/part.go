@@ -17,6 +17,18 @@ type Part struct {
 	Dialect *dialect.Dialect
 	Plan    plan.Plan
 	Faults  []dialect.Fault // values that stand at keys of the dialect and are none
+
+	shared any // see Shared
+}
+
+// Shared is what rules make of a part that several of them need: the first one makes it. It holds one thing.
+func Shared[T any](p *Part, make func() T) T {
+	made, ok := p.shared.(T)
+	if !ok {
+		made = make()
+		p.shared = made
+	}
+	return made
 }
 
 // Key is the dotted path in the file of what is looked up by that path in the part.

@@ -74,7 +74,7 @@ func exclude(pass *lint.Pass, part *workspace.Part, one, other string) {
 
 // sameTwice: an old key beside its successor, and a key beside its alias.
 func sameTwice(pass *lint.Pass, part *workspace.Part) {
-	for s := range settings(part) {
+	for _, s := range settings(part) {
 		if s.key == nil {
 			continue
 		}

@@ -24,7 +24,7 @@ var DeprecatedKey = &lint.Rule{
 	Fix:      lint.SometimesFix,
 	Mentions: named,
 	Part: func(pass *lint.Pass, part *workspace.Part) {
-		for s := range settings(part) {
+		for _, s := range settings(part) {
 			switch {
 			case s.key == nil || s.key.Renamed && bothWritten(s):
 			case s.key.Removed != "":

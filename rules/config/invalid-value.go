@@ -27,7 +27,7 @@ var InvalidValue = &lint.Rule{
 	Hides:    []string{"zero-unsupported"},
 	Part: func(pass *lint.Pass, part *workspace.Part) {
 		told := map[source.Place]bool{}
-		for s := range settings(part) {
+		for _, s := range settings(part) {
 			fault := faultOf(s)
 			if fault == nil {
 				fault = ruleOfFramework(pass, s)

@@ -28,7 +28,7 @@ var MisplacedKey = &lint.Rule{
 			return
 		}
 		own := ownSettings(part)
-		for s := range settings(part) {
+		for _, s := range settings(part) {
 			if s.key != nil || own && s.section == "" {
 				continue
 			}

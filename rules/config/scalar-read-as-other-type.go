@@ -35,7 +35,7 @@ var ScalarReadAsOtherType = &lint.Rule{
 			sections[section.Tree.Root] = true
 		}
 		types := map[*configs.Node]*dialect.Key{}
-		for s := range settings(part) {
+		for _, s := range settings(part) {
 			types[s.item().Value] = s.key
 		}
 		checkScalars(pass, part, part.Tree.Root, "", types, sections, 0)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/trainvet/trainvet/configs"
@@ -48,8 +49,12 @@ func framework(d *dialect.Dialect) string {
 }
 
 // settings are the entries of a part in all sections that its dialect knows; none where it knows no keys. Templates are left
-// out: what fills them in may change keys too.
-func settings(part *workspace.Part) iter.Seq[*setting] {
+// out: what fills them in may change keys too. A dozen rules go through them.
+func settings(part *workspace.Part) []*setting {
+	return workspace.Shared(part, func() []*setting { return slices.Collect(entries(part)) })
+}
+
+func entries(part *workspace.Part) iter.Seq[*setting] {
 	return func(yield func(*setting) bool) {
 		table := dialect.Keys(part.Dialect)
 		if table == nil || part.Tree.Template || part.Tree.Root == nil || part.Tree.Root.Kind != configs.Mapping {

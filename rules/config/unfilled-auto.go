@@ -29,7 +29,7 @@ var UnfilledAuto = &lint.Rule{
 			return
 		}
 		script := ""
-		for s := range settings(part) {
+		for _, s := range settings(part) {
 			v, ok := value(part, s.item().Value)
 			if !ok || !isAuto(v) || s.key == nil && s.section != "optimizer.params" && s.section != "scheduler.params" || autoIsDefault(s) {
 				continue

@@ -31,7 +31,7 @@ var UnknownKey = &lint.Rule{
 			return
 		}
 		own := ownSettings(part)
-		for s := range settings(part) {
+		for _, s := range settings(part) {
 			if own && s.section == "" {
 				s.policy.Unknown = dialect.Accepted
 			}

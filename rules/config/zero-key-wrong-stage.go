@@ -30,7 +30,7 @@ var ZeroKeyWrongStage = &lint.Rule{
 		if part.Dialect != dialect.DeepSpeed || !known || at == nil {
 			return
 		}
-		for s := range settings(part) {
+		for _, s := range settings(part) {
 			key := s.key
 			if key == nil || len(key.Stages) == 0 || slices.Contains(key.Stages, stage) || key.Deprecated || !strings.HasPrefix(s.section, "zero_optimization") || idle(s) {
 				continue
