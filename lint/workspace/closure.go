@@ -186,11 +186,11 @@ func ImportOf(m *pyscan.Module, modules ...string) *pyscan.Import {
 
 // ImportedAnywhere reports whether a library module is imported by a file or by what it imports from the project.
 func (v *View) ImportedAnywhere(name string, modules ...string) bool {
-	return slices.ContainsFunc(v.Closure(name), func(file string) bool { return v.importsAny(file, modules...) })
+	return slices.ContainsFunc(v.Closure(name), func(file string) bool { return v.ImportsAny(file, modules...) })
 }
 
-// importsAny reports whether a file itself imports a library module, or something in it.
-func (v *View) importsAny(file string, modules ...string) bool {
+// ImportsAny reports whether a file itself imports a library module, or something in it.
+func (v *View) ImportsAny(file string, modules ...string) bool {
 	return slices.ContainsFunc(v.importsOf(file), func(i imported) bool { return i.of(modules) })
 }
 
@@ -284,7 +284,7 @@ func (v *View) TransfersToNPU(name string) bool {
 	}
 	spelled := false
 	for _, file := range around {
-		if v.importsAny(file, transferModule, "mindspeed", "mindspeed_llm", "mindspeed_mm") { // MindSpeed's adaptor transfers too
+		if v.ImportsAny(file, transferModule, "mindspeed", "mindspeed_llm", "mindspeed_mm") { // MindSpeed's adaptor transfers too
 			return true
 		}
 		text, err := v.Snapshot.File(file) // of which the facts are read already

@@ -172,7 +172,6 @@ const maxPinFiles = 48
 func (v *View) pinIn(folder, name string) Pin {
 	main, others, variants := Pin{Package: name}, Pin{Package: name}, Pin{Package: name}
 	mainFound, othersFound, variantsFound, unknown, direct := false, false, false, false, false
-	told := Pin{} // by a README, which counts where nothing else asks for it
 	count := 0
 	look := func(file string, isMain bool) {
 		if count++; count > maxPinFiles {
@@ -207,10 +206,6 @@ func (v *View) pinIn(folder, name string) Pin {
 	for _, one := range v.pinFiles(folder) {
 		if one.role != noPins {
 			look(one.name, one.role == mainPins)
-		} else if told.Package == "" && v.brief(one.name) {
-			if pin, found, certain := v.pinOf(one.name, name); found && certain && pin.Known() {
-				told, told.Told = pin, true
-			}
 		}
 	}
 	if variantsFound { // requirements-npu.txt: one way among others to install what the project asks for
@@ -227,7 +222,7 @@ func (v *View) pinIn(folder, name string) Pin {
 	}
 	switch {
 	case !mainFound && !othersFound && !unknown:
-		return told
+		return v.toldIn(folder, name)
 	case unknown:
 		return Pin{Package: name, Direct: direct}
 	case !mainFound:
@@ -241,6 +236,19 @@ func (v *View) pinIn(folder, name string) Pin {
 		return Pin{Package: name}
 	}
 	return main
+}
+
+// toldIn is the pin that a README of a folder gives, which counts where nothing else there asks for the package.
+func (v *View) toldIn(folder, name string) Pin {
+	for _, one := range v.pinFiles(folder) {
+		if one.role == noPins && v.brief(one.name) {
+			if pin, found, certain := v.pinOf(one.name, name); found && certain && pin.Known() {
+				pin.Told = true
+				return pin
+			}
+		}
+	}
+	return Pin{}
 }
 
 // pinFile is a file that may speak of the environment of its folder; without a role it is a README.
@@ -430,7 +438,9 @@ func (st *store) requirementsOf(file *source.File) *configs.Requirements {
 	case base == "setup.py":
 		return setupCall(st.parse(file).module())
 	case strings.HasSuffix(base, ".md"):
-		return &configs.Requirements{List: configs.ParseShell(commandsOf(file)).Installs.List}
+		if commands := commandsOf(file); commands != nil {
+			return &configs.Requirements{List: configs.ParseShell(commands).Installs.List}
+		}
 	case file.Kind == source.Requirements:
 		return configs.ParseRequirements(file)
 	case file.Kind == source.Other: // included under a name of its own
@@ -456,8 +466,13 @@ func (v *View) brief(readme string) bool {
 	return file != nil && len(file.Text) <= maxReadme
 }
 
-// commandsOf is a text for people with all but the lines blanked that tell to install something: `$ pip install torch==2.1`.
+// commandsOf is a text for people with all but the lines blanked that tell to install something: `$ pip install torch==2.1`. It is nil
+// where none does.
 func commandsOf(file *source.File) *source.File {
+	if !file.Has("install") {
+		return nil
+	}
+	tells := false
 	text := make([]byte, 0, len(file.Text))
 	for line := range bytes.Lines(file.Text) {
 		code := bytes.TrimLeft(line, " \t$>`")
@@ -469,10 +484,14 @@ func commandsOf(file *source.File) *source.File {
 		default:
 			code = nil
 		}
+		tells = tells || code != nil
 		if code == nil {
 			code = line[len(bytes.TrimRight(line, "\r\n")):] // the end of the line stays
 		}
 		text = append(append(text, bytes.Repeat([]byte(" "), len(line)-len(code))...), code...)
+	}
+	if !tells {
+		return nil
 	}
 	return &source.File{Path: file.Path, Kind: source.Shell, Text: bytes.ReplaceAll(text, []byte("`"), []byte(" ")), Segments: file.Segments, Raw: file.Raw}
 }

@@ -106,12 +106,22 @@ func (v *versions) pair(of, on string, refused bool) (a, b workspace.Pin, ok boo
 	if !slices.Contains(v.names, of) && !slices.Contains(v.names, on) || v.reported[of+" "+on] {
 		return a, b, false
 	}
-	a, okA := v.pin(of)
-	b, okB := v.pin(on)
-	if !okA || !okB || refused && (b.Preset || a.Preset) || v.apart(a, b) || v.apart(b, a) {
+	ok = v.ask(of, &a, on, &b)
+	if !ok || refused && (b.Preset || a.Preset) || v.apart(a, b) || v.apart(b, a) {
 		return a, b, false
 	}
 	return a, b, a.From[0].Path == v.file || b.From[0].Path == v.file
+}
+
+// ask gives two pins, where both count. What the file itself asks for is looked at first: that needs no other file.
+func (v *versions) ask(one string, to *workspace.Pin, other string, otherTo *workspace.Pin) (ok bool) {
+	if !slices.Contains(v.names, one) {
+		one, to, other, otherTo = other, otherTo, one, to
+	}
+	if *to, ok = v.pin(one); ok {
+		*otherTo, ok = v.pin(other)
+	}
+	return ok
 }
 
 // apart reports whether a file that asks for the one package asks for another release of the other one as well: then it is for an
@@ -223,8 +233,14 @@ func (v *versions) provision(p *provided) {
 	}
 	d := v.lacking[p.of]
 	for _, name := range v.pass.Holding(path.Dir(v.file), pyscan.LastPart(p.name)) {
+		if d != nil && len(d.Related) >= maxImporters {
+			break
+		}
+		if !v.pass.ImportsAny(name, p.name) {
+			continue
+		}
 		module := v.pass.Module(name)
-		if module == nil || d != nil && len(d.Related) >= maxImporters {
+		if module == nil {
 			continue
 		}
 		at, found := importOf(module, p.name)

@@ -1,7 +1,6 @@
 package data
 
 import (
-	"bytes"
 	_ "embed"
 	"slices"
 
@@ -29,8 +28,8 @@ var DistributedSamplerMissing = &lint.Rule{
 }
 
 // splitters are words of code that gives each rank its own part of the data.
-var splitters = [][]byte{[]byte("split_dataset_by_node"), []byte("DistributedSampler"), []byte("webdataset"), []byte("IterableDataset"), []byte("prepare("), []byte("prepare_data_loader"),
-	[]byte(".shard("), []byte("DistributedBatchSampler"), []byte("DistributedWeighted"), []byte("rank::"), []byte("num_replicas"), []byte("nn.DataParallel(")}
+var splitters = []string{"split_dataset_by_node", "DistributedSampler", "webdataset", "IterableDataset", "prepare(", "prepare_data_loader",
+	".shard(", "DistributedBatchSampler", "DistributedWeighted", "rank::", "num_replicas", "nn.DataParallel("}
 
 func checkLoader(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, call *syntax.Call) {
 	shuffle := pass.Arg(scope, nil, call, "shuffle", 2)
@@ -90,14 +89,8 @@ func ofRank(scope *pyscan.Scope, e syntax.Expr, depth int) bool {
 
 func splits(pass *lint.Pass, module *pyscan.Module) bool {
 	for _, file := range pass.Closure(module.File.Path) {
-		m := pass.Module(file)
-		if m == nil {
-			continue
-		}
-		for _, word := range splitters {
-			if bytes.Contains(m.File.Text, word) {
-				return true
-			}
+		if text := pass.Text(file); text != nil && slices.ContainsFunc(splitters, text.Has) {
+			return true
 		}
 	}
 	return false

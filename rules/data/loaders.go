@@ -107,7 +107,7 @@ func outerLoop(scope *pyscan.Scope, loop *syntax.For) syntax.Stmt {
 }
 
 // frameworkImports are libraries that put samplers into loaders by themselves, and set their epoch.
-var frameworkImports = []string{"accelerate", "pytorch_lightning", "lightning", "lightning_fabric", "ignite", "mmengine", "mmcv", "fastai", "composer", "ray", "webdataset", "horovod", "catalyst", "colossalai"}
+var frameworkImports = []string{"accelerate", "pytorch_lightning", "lightning", "lightning_fabric", "ignite", "mmengine", "mmcv", "fastai", "composer", "ray", "webdataset", "horovod", "catalyst", "colossalai", "transformers.Trainer", "trl"}
 
 // prepared reports whether a framework hands out the loaders of a file: it, or a file that imports it, imports one.
 func prepared(pass *lint.Pass, module *pyscan.Module) bool {
@@ -116,7 +116,7 @@ func prepared(pass *lint.Pass, module *pyscan.Module) bool {
 		files = files[:maxUsers]
 	}
 	for _, file := range files {
-		if m := pass.Module(file); m != nil && (workspace.ImportOf(m, frameworkImports...) != nil || workspace.ImportOf(m, "transformers.Trainer", "trl") != nil) {
+		if pass.ImportsAny(file, frameworkImports...) {
 			return true
 		}
 	}

@@ -1,8 +1,8 @@
 package data
 
 import (
-	"bytes"
 	_ "embed"
+	"slices"
 	"strings"
 
 	"github.com/trainvet/trainvet/lint"
@@ -81,12 +81,11 @@ func evaluates(scope *pyscan.Scope, stmt syntax.Stmt) bool {
 
 // setsEpoch reports whether set_epoch occurs in a file, in one that imports it, or in one that it imports.
 func setsEpoch(pass *lint.Pass, module *pyscan.Module) bool {
-	for _, file := range append(pass.Closure(module.File.Path), pass.Importers(module.File.Path)...) {
-		if m := pass.Module(file); m != nil && bytes.Contains(m.File.Text, []byte("set_epoch")) {
-			return true
-		}
+	says := func(file string) bool {
+		text := pass.Text(file)
+		return text != nil && text.Has("set_epoch")
 	}
-	return false
+	return slices.ContainsFunc(pass.Closure(module.File.Path), says) || slices.ContainsFunc(pass.Importers(module.File.Path), says)
 }
 
 // fedBy reports whether a loader takes its samples from the sampler that a call makes.
