@@ -41,9 +41,43 @@ func (f *File) All() iter.Seq[Node] {
 // visitor calls a function for the children that are there.
 type visitor func(Node)
 
+// expr visits an expression. To make a Node of it the runtime looks for its methods, as for any two interfaces: not where its type is told,
+// which is done for those that most expressions are of.
 func (v visitor) expr(e Expr) {
-	if e != nil {
+	switch e := e.(type) {
+	case nil:
+	case *Name:
 		v(e)
+	case *Attribute:
+		v(e)
+	case *Constant:
+		v(e)
+	case *Call:
+		v(e)
+	default:
+		v(e)
+	}
+}
+
+func (v visitor) exprs(list []Expr) {
+	for _, e := range list {
+		v.expr(e)
+	}
+}
+
+// stmts visits statements, as expr does.
+func (v visitor) stmts(list []Stmt) {
+	for _, s := range list {
+		switch s := s.(type) {
+		case *Assign:
+			v(s)
+		case *ExprStmt:
+			v(s)
+		case *If:
+			v(s)
+		default:
+			v(s)
+		}
 	}
 }
 
@@ -53,18 +87,11 @@ func visitAll[T Node](v visitor, list []T) {
 	}
 }
 
-func (v visitor) exprs(list []Expr) {
-	for _, e := range list {
-		if e != nil {
-			v(e)
-		}
-	}
-}
-
 // Children calls visit for each child of a node, in the order of the text.
 func Children(n Node, visit func(Node)) {
 	v := visitor(visit)
-	switch n := n.(type) {
+	switch n := n.(type) { // of types alone: among them is found by halves
+	case *Name, *Constant:
 	case *FunctionDef:
 		v.exprs(n.Decorators)
 		visitAll(v, n.TypeParams)
@@ -72,12 +99,12 @@ func Children(n Node, visit func(Node)) {
 			v(n.Args)
 		}
 		v.expr(n.Returns)
-		visitAll(v, n.Body)
+		v.stmts(n.Body)
 	case *ClassDef:
 		v.exprs(n.Decorators)
 		visitAll(v, n.TypeParams)
 		v.call(n.Bases, n.Keywords)
-		visitAll(v, n.Body)
+		v.stmts(n.Body)
 	case *Return:
 		v.expr(n.Value)
 	case *Delete:
@@ -99,19 +126,19 @@ func Children(n Node, visit func(Node)) {
 	case *For:
 		v.expr(n.Target)
 		v.expr(n.Iter)
-		visitAll(v, n.Body)
-		visitAll(v, n.OrElse)
+		v.stmts(n.Body)
+		v.stmts(n.OrElse)
 	case *While:
 		v.expr(n.Test)
-		visitAll(v, n.Body)
-		visitAll(v, n.OrElse)
+		v.stmts(n.Body)
+		v.stmts(n.OrElse)
 	case *If:
 		v.expr(n.Test)
-		visitAll(v, n.Body)
-		visitAll(v, n.OrElse)
+		v.stmts(n.Body)
+		v.stmts(n.OrElse)
 	case *With:
 		visitAll(v, n.Items)
-		visitAll(v, n.Body)
+		v.stmts(n.Body)
 	case *WithItem:
 		v.expr(n.Context)
 		v.expr(n.Vars)
@@ -123,18 +150,18 @@ func Children(n Node, visit func(Node)) {
 			v(n.Pattern)
 		}
 		v.expr(n.Guard)
-		visitAll(v, n.Body)
+		v.stmts(n.Body)
 	case *Raise:
 		v.expr(n.Exc)
 		v.expr(n.Cause)
 	case *Try:
-		visitAll(v, n.Body)
+		v.stmts(n.Body)
 		visitAll(v, n.Handlers)
-		visitAll(v, n.OrElse)
-		visitAll(v, n.Final)
+		v.stmts(n.OrElse)
+		v.stmts(n.Final)
 	case *ExceptHandler:
 		v.expr(n.Type)
-		visitAll(v, n.Body)
+		v.stmts(n.Body)
 	case *Assert:
 		v.expr(n.Test)
 		v.expr(n.Msg)
@@ -159,15 +186,6 @@ func Children(n Node, visit func(Node)) {
 		v.expr(n.Target)
 		v.expr(n.Iter)
 		v.exprs(n.Ifs)
-	case Expr:
-		v.children(n)
-	case Pattern:
-		v.pattern(n)
-	}
-}
-
-func (v visitor) children(e Expr) {
-	switch n := e.(type) {
 	case *BoolOp:
 		v.exprs(n.Values)
 	case *NamedExpr:
@@ -239,6 +257,8 @@ func (v visitor) children(e Expr) {
 		v.expr(n.Lower)
 		v.expr(n.Upper)
 		v.expr(n.Step)
+	default:
+		v.pattern(n)
 	}
 }
 
@@ -286,8 +306,8 @@ func (v visitor) arguments(n *Arguments) {
 	}
 }
 
-func (v visitor) pattern(p Pattern) {
-	switch n := p.(type) {
+func (v visitor) pattern(n Node) {
+	switch n := n.(type) {
 	case *MatchValue:
 		v.expr(n.Value)
 	case *MatchSequence:
