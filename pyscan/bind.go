@@ -499,6 +499,23 @@ func Path(e syntax.Expr) string {
 	return ""
 }
 
+// PathEnd is the last name of a Path, without making the path.
+func PathEnd(e syntax.Expr) string {
+	for below := e; ; {
+		switch n := below.(type) {
+		case *syntax.Name:
+			if n.ID == "" {
+				return ""
+			}
+			return LastName(e)
+		case *syntax.Attribute:
+			below = n.Value
+		default:
+			return ""
+		}
+	}
+}
+
 // load is the current definition of a target that is also read.
 func (b *binder) load(target syntax.Expr) *Def {
 	name := Path(target)

@@ -175,7 +175,7 @@ func fieldPosition(scope *pyscan.Scope, name string) int {
 // fieldDefault looks into dataclasses.field(default=...).
 func (v *View) fieldDefault(scope *pyscan.Scope, e syntax.Expr) pyscan.Value {
 	call, ok := e.(*syntax.Call)
-	if ok && pyscan.LastPart(pyscan.Path(call.Func)) == "field" {
+	if ok && pyscan.PathEnd(call.Func) == "field" {
 		if d := Argument(call, "default", -1); d != nil {
 			return v.Eval(scope, nil, d)
 		}

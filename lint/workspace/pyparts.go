@@ -100,7 +100,7 @@ var argumentNames = []string{"TrainingArguments", "Config(", "Accelerator(", "De
 // engineDict is the config that a call of deepspeed.initialize is given as a dict of its own file; nil for any other call, and for
 // a dict of which only the callers know what it holds.
 func (v *View) engineDict(m *pyscan.Module, scope *pyscan.Scope, call *syntax.Call) *Part {
-	if pyscan.LastPart(pyscan.Path(call.Func)) != "initialize" {
+	if pyscan.PathEnd(call.Func) != "initialize" {
 		return nil
 	}
 	if v.Library(scope, nil, call.Func) != "deepspeed.initialize" {
@@ -123,7 +123,7 @@ func (v *View) engineDict(m *pyscan.Module, scope *pyscan.Scope, call *syntax.Ca
 // argumentsOf is the part that a call states; nil for a call of anything else. A class of the project that derives from one of
 // the library may have defaults of its own, so that what is absent is unknown.
 func (v *View) argumentsOf(m *pyscan.Module, scope *pyscan.Scope, call *syntax.Call) *Part {
-	last := pyscan.LastPart(pyscan.Path(call.Func))
+	last := pyscan.PathEnd(call.Func)
 	if !isClassName(last) || !v.Near(m, argumentWords, call.Func) && !v.HasName(m, last) {
 		return nil // of a library, and none of these
 	}

@@ -256,11 +256,11 @@ func NameOf(v *View, value pyscan.Value) string {
 		}
 	case *pyscan.Result:
 		if called := value.Call; called != nil {
-			return pyscan.LastPart(pyscan.Path(called.Func))
+			return pyscan.PathEnd(called.Func)
 		}
 	case *pyscan.Unknown:
 		if e, ok := value.Site().Node.(syntax.Expr); ok {
-			return pyscan.LastPart(pyscan.Path(e))
+			return pyscan.PathEnd(e)
 		}
 	}
 	return ""

@@ -388,7 +388,7 @@ func (v *View) annotated(scope *pyscan.Scope, frame *pyscan.Frame, annotation sy
 		}
 		return v.instanceOf(value, otherwise, at)
 	case *syntax.Subscript:
-		switch name := pyscan.LastPart(pyscan.Path(a.Value)); name {
+		switch name := pyscan.PathEnd(a.Value); name {
 		case "Optional", "Annotated", "ClassVar", "Final":
 			inner := a.Slice
 			if tuple, ok := inner.(*syntax.Tuple); ok && len(tuple.Elts) > 0 {

@@ -99,7 +99,7 @@ func starts(pass *lint.Pass, w *loop.Window) (int64, bool) {
 			}
 			return 0, false
 		}
-		switch pyscan.LastPart(pyscan.Path(call.Func)) {
+		switch pyscan.PathEnd(call.Func) {
 		case "enumerate":
 			start := pass.Arg(w.Micro.Scope, w.Micro.Frame, call, "start", 1)
 			if start == nil {

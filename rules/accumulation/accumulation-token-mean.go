@@ -42,7 +42,7 @@ func checkTokenMean(pass *lint.Pass, root *loop.Loop, w *loop.Window) {
 			continue
 		}
 		for _, division := range list { // by tokens of the window, or a sum by its own count
-			if !pass.IsAccumulation(pass.Eval(division.Scope, division.Frame, division.By), isN(pass, w)) && !loop.WindowName(pyscan.LastPart(pyscan.Path(division.By))) {
+			if !pass.IsAccumulation(pass.Eval(division.Scope, division.Frame, division.By), isN(pass, w)) && !loop.WindowName(pyscan.PathEnd(division.By)) {
 				return
 			}
 		}

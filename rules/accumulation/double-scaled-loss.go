@@ -125,7 +125,7 @@ func checkReturnedLoss(pass *lint.Pass, l *loop.Loop) {
 			continue
 		}
 		division, undone := byAccumulation(pass, l.Scope, nil, r.Value, nil)
-		if division == nil || undone || !division.On || pyscan.LastPart(pyscan.Path(division.By)) == "current_gradient_accumulation_steps" {
+		if division == nil || undone || !division.On || pyscan.PathEnd(division.By) == "current_gradient_accumulation_steps" {
 			return // whoever divides on one way only, or by what the Trainer counts, knows what it does
 		}
 		if first == nil {

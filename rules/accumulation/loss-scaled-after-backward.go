@@ -81,7 +81,7 @@ func lossName(e syntax.Expr) *syntax.Name {
 func laterDivision(pass *lint.Pass, w *loop.Window, backward *loop.Event, loss *syntax.Name) syntax.Stmt {
 	is := isN(pass, w)
 	byN := func(e syntax.Expr) bool {
-		return pass.IsAccumulation(pass.Eval(backward.Scope, backward.Frame, e), is) || loop.WindowName(pyscan.LastPart(pyscan.Path(e)))
+		return pass.IsAccumulation(pass.Eval(backward.Scope, backward.Frame, e), is) || loop.WindowName(pyscan.PathEnd(e))
 	}
 	var found syntax.Stmt
 	for _, def := range backward.Scope.Defs(loss.ID) {

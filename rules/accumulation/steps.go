@@ -23,7 +23,7 @@ func byAccumulation(pass *lint.Pass, scope *pyscan.Scope, frame *pyscan.Frame, e
 	list, undone := loop.Divided(pass, scope, frame, e)
 	for i := range list {
 		by := list[i].By
-		if pass.IsAccumulation(pass.Eval(list[i].Scope, list[i].Frame, by), isN) || loop.WindowName(pyscan.LastPart(pyscan.Path(by))) {
+		if pass.IsAccumulation(pass.Eval(list[i].Scope, list[i].Frame, by), isN) || loop.WindowName(pyscan.PathEnd(by)) {
 			return &list[i], undone
 		}
 	}
@@ -41,7 +41,7 @@ func stepped(e *loop.Event) syntax.Expr {
 // oneOptimizer reports whether all events act on one and the same optimizer, as far as names tell.
 func oneOptimizer(events []*loop.Event) bool {
 	for _, e := range events[1:] {
-		if pyscan.LastPart(pyscan.Path(stepped(e))) != pyscan.LastPart(pyscan.Path(stepped(events[0]))) {
+		if pyscan.PathEnd(stepped(e)) != pyscan.PathEnd(stepped(events[0])) {
 			return false
 		}
 	}

@@ -104,15 +104,15 @@ func ofModel(zero *loop.Event) bool {
 	if zero.Call == nil || strings.Contains(pyscan.Path(zero.Receiver)+".", ".grad.") { // p.grad = None, p.grad.zero_()
 		return true
 	}
-	name := pyscan.LastPart(pyscan.Path(zero.Receiver))
+	name := pyscan.PathEnd(zero.Receiver)
 	return loop.ModelName(name)
 }
 
 // clears reports whether the optimizer that is cleared is the one that is stepped: another one is accumulated elsewhere.
 func clears(zero *loop.Event, steps []*loop.Event) bool {
-	name := pyscan.LastPart(pyscan.Path(stepped(zero)))
+	name := pyscan.PathEnd(stepped(zero))
 	for _, step := range steps {
-		if is := pyscan.LastPart(pyscan.Path(stepped(step))); is == name || len(steps) == 1 && (len(zero.Via) > 0 || len(step.Via) > 0) {
+		if is := pyscan.PathEnd(stepped(step)); is == name || len(steps) == 1 && (len(zero.Via) > 0 || len(step.Via) > 0) {
 			return oneOptimizer(steps) || is == name
 		}
 	}

@@ -132,7 +132,7 @@ func (p *protocol) plainStep() {
 func mayUnscale(pass *lint.Pass, step *loop.Event) bool { return ownLoss(pass, step) }
 
 func sameExpr(a *pyscan.Scope, x syntax.Expr, b *pyscan.Scope, y syntax.Expr) bool {
-	return text(a, x) == text(b, y) || pyscan.LastPart(pyscan.Path(x)) == pyscan.LastPart(pyscan.Path(y)) && pyscan.Path(x) != ""
+	return text(a, x) == text(b, y) || pyscan.PathEnd(x) == pyscan.PathEnd(y) && pyscan.Path(x) != ""
 }
 
 // missingUpdate: the scale never changes, and the second step raises.

@@ -215,7 +215,7 @@ func asksTraining(test syntax.Expr) (trains, asked bool) {
 	if not, ok := test.(*syntax.UnaryOp); ok && not.Op == syntax.Not {
 		test, trains = not.Operand, false
 	}
-	return trains, pyscan.LastPart(pyscan.Path(test)) == "training"
+	return trains, pyscan.PathEnd(test) == "training"
 }
 
 // readAfter reports whether a function reads a path after the statement that changes it, or may come back to where it does.

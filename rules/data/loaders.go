@@ -81,7 +81,7 @@ func iterated(e syntax.Expr) syntax.Expr {
 		if !ok || len(call.Args) == 0 {
 			return e
 		}
-		name := pyscan.LastPart(pyscan.Path(call.Func))
+		name := pyscan.PathEnd(call.Func)
 		switch name {
 		case "enumerate", "tqdm", "iter", "islice", "trange", "track":
 			e = call.Args[0]

@@ -55,7 +55,7 @@ func ranked(pass *lint.Pass, scope *pyscan.Scope, e syntax.Expr, depth int) bool
 		if name := pass.Library(scope, nil, e.Func); name == "torch.distributed.get_rank" || strings.HasSuffix(name, ".process_index") {
 			return true
 		}
-		if last := pyscan.LastPart(pyscan.Path(e.Func)); last == "get_rank" && len(e.Args) == 0 {
+		if last := pyscan.PathEnd(e.Func); last == "get_rank" && len(e.Args) == 0 {
 			return true
 		}
 		if pyscan.Path(e.Func) == "int" && len(e.Args) == 1 {

@@ -110,7 +110,7 @@ func steps(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, path str
 		for _, importer := range pass.Importers(module.File.Path) {
 			if m := pass.Module(importer); m != nil {
 				for node := range m.Tree.All() {
-					if attr, ok := node.(*syntax.Attribute); ok && attr.Attr == "step" && pyscan.LastPart(pyscan.Path(attr.Value)) == pyscan.LastPart(path) {
+					if attr, ok := node.(*syntax.Attribute); ok && attr.Attr == "step" && pyscan.PathEnd(attr.Value) == pyscan.LastPart(path) {
 						return true
 					}
 				}

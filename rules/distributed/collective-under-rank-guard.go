@@ -315,7 +315,7 @@ func rank(pass *lint.Pass, scope *pyscan.Scope, test syntax.Expr) int {
 		return mainName(e.Attr)
 	case *syntax.Call:
 		if len(e.Args) == 0 {
-			return mainName(pyscan.LastPart(pyscan.Path(e.Func)))
+			return mainName(pyscan.PathEnd(e.Func))
 		}
 	case *syntax.Compare:
 		if len(e.Ops) != 1 {

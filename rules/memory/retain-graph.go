@@ -127,7 +127,7 @@ func reused(pass *lint.Pass, scope *pyscan.Scope, l syntax.Stmt) bool {
 		}
 		switch n := n.(type) {
 		case *syntax.Attribute:
-			if n.Attr == "autograd" || n.Attr == "grad" && pyscan.Path(n) != "" && pyscan.LastPart(pyscan.Path(n.Value)) == "autograd" {
+			if n.Attr == "autograd" || n.Attr == "grad" && pyscan.Path(n) != "" && pyscan.PathEnd(n.Value) == "autograd" {
 				found = true
 			}
 			if n.Ctx == syntax.Store && pyscan.Path(n) != "" && n.Attr != "grad" { // self.state = ... lives on

@@ -133,7 +133,7 @@ func accumulation(pass *lint.Pass, m *pyscan.Module) (n string, at source.Place)
 				list, _ := loop.Divided(pass, b.Scope, b.Frame, b.Loss)
 				for _, d := range list {
 					value := pass.Eval(d.Scope, d.Frame, d.By)
-					if !pass.IsAccumulation(value, nil) && !loop.WindowName(pyscan.LastPart(pyscan.Path(d.By))) {
+					if !pass.IsAccumulation(value, nil) && !loop.WindowName(pyscan.PathEnd(d.By)) {
 						continue
 					}
 					if c, ok := pass.Constant(value); ok {

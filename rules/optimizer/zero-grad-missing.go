@@ -116,7 +116,7 @@ func mayClear(pass *lint.Pass, l *loop.Loop, w *loop.Window) bool {
 				_, uncalled := n.Value.(*syntax.Attribute)
 				return !uncalled
 			case *syntax.Call:
-				name := strings.ToLower(pyscan.LastPart(pyscan.Path(n.Func)))
+				name := strings.ToLower(pyscan.PathEnd(n.Func))
 				if strings.Contains(name, "grad") && (strings.Contains(name, "zero") || strings.Contains(name, "clear") || strings.Contains(name, "reset")) {
 					found = true
 				}

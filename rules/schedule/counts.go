@@ -151,7 +151,7 @@ func dividedBy(scope *pyscan.Scope, frame *pyscan.Frame, step string) []count {
 			}
 			by = call.Args[len(call.Args)-1] // float(max(1, warmup))
 		}
-		name := strings.ToLower(pyscan.LastPart(pyscan.Path(by)))
+		name := strings.ToLower(pyscan.PathEnd(by))
 		list = append(list, count{name, strings.Contains(name, "warm"), by, scope, frame})
 		return true
 	}
@@ -253,7 +253,7 @@ func constructors(pass *lint.Pass, m *pyscan.Module, visit func(*pyscan.Scope, *
 	for _, site := range m.Calls {
 		call := site.Call
 		_, plain := call.Func.(*syntax.Name)
-		if signatures[pyscan.LastPart(pyscan.Path(call.Func))] == nil && !(plain && renames) {
+		if signatures[pyscan.PathEnd(call.Func)] == nil && !(plain && renames) {
 			continue
 		}
 		scope := pyscan.ScopeAt(m, call)
@@ -301,7 +301,7 @@ func draws(pass *lint.Pass, l *loop.Loop) bool {
 	}
 	if l.Node != nil {
 		syntax.Inspect(l.Node, func(n syntax.Node) bool {
-			if call, ok := n.(*syntax.Call); ok && (pyscan.Path(call.Func) == "next" || strings.HasPrefix(pyscan.LastPart(pyscan.Path(call.Func)), "get_batch")) {
+			if call, ok := n.(*syntax.Call); ok && (pyscan.Path(call.Func) == "next" || strings.HasPrefix(pyscan.PathEnd(call.Func), "get_batch")) {
 				found = true
 			}
 			return !found

@@ -61,7 +61,7 @@ func checkOrder(pass *lint.Pass, root *loop.Loop, sched *loop.Event) {
 // torchSchedule reports whether a schedule is one of torch's or of transformers', whose first value is set when it is made.
 // What is called scheduler and comes from nowhere counts as one; other classes may want to be advanced first.
 func torchSchedule(pass *lint.Pass, sched *loop.Event) bool {
-	name := strings.ToLower(pyscan.LastPart(pyscan.Path(sched.Receiver)))
+	name := strings.ToLower(pyscan.PathEnd(sched.Receiver))
 	for _, one := range pass.Bare(sched.On) {
 		var of pyscan.Value
 		switch one := one.(type) {

@@ -81,7 +81,7 @@ func ofEngine(pass *lint.Pass, sched *loop.Event) (source.Place, bool) {
 			}
 		}
 		if ok && inst.Call == nil {
-			if call, is := inst.At.Node.(*syntax.Call); is && inst.At.Module != nil && pyscan.LastPart(pyscan.Path(call.Func)) == "initialize" {
+			if call, is := inst.At.Node.(*syntax.Call); is && inst.At.Module != nil && pyscan.PathEnd(call.Func) == "initialize" {
 				return inst.Site().Place(), true
 			}
 			continue
@@ -101,7 +101,7 @@ func handedOver(pass *lint.Pass, value pyscan.Value) (source.Place, bool) {
 	}
 	for _, site := range m.Calls {
 		call := site.Call
-		if pyscan.LastPart(pyscan.Path(call.Func)) != "initialize" {
+		if pyscan.PathEnd(call.Func) != "initialize" {
 			continue
 		}
 		scope := pyscan.ScopeAt(m, call)

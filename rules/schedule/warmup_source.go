@@ -174,7 +174,7 @@ func rateCounts(pass *lint.Pass, w *loop.Window, e syntax.Expr, depth int) []cou
 		switch n := n.(type) {
 		case *syntax.BinOp:
 			if n.Op == syntax.Div && countsMicroBatches(w, n.Left) && !divides(n.Left) {
-				name := strings.ToLower(pyscan.LastPart(pyscan.Path(n.Right)))
+				name := strings.ToLower(pyscan.PathEnd(n.Right))
 				list = append(list, count{name, strings.Contains(name, "warm"), n.Right, scope, w.Micro.Frame})
 			}
 		case *syntax.Name:
@@ -219,7 +219,7 @@ func boundedByCount(w *loop.Window) bool {
 	switch node := w.Micro.Node.(type) {
 	case *syntax.For:
 		call, ok := node.Iter.(*syntax.Call)
-		return ok && (pyscan.LastPart(pyscan.Path(call.Func)) == "range" || pyscan.LastPart(pyscan.Path(call.Func)) == "trange")
+		return ok && (pyscan.PathEnd(call.Func) == "range" || pyscan.PathEnd(call.Func) == "trange")
 	case *syntax.While:
 		_, ok := node.Test.(*syntax.Compare)
 		return ok
@@ -237,7 +237,7 @@ const (
 // and schedules whose parts are counted differently.
 func warmupInModule(pass *lint.Pass, m *pyscan.Module) {
 	for _, site := range m.Calls {
-		switch name := pyscan.LastPart(pyscan.Path(site.Func)); {
+		switch name := pyscan.PathEnd(site.Func); {
 		case name == "prepare":
 			preparedSchedule(pass, site.Scope, site.Call)
 		case strings.HasSuffix(name, "Arguments"), strings.HasSuffix(name, "Config"):
@@ -423,7 +423,7 @@ func division(pass *lint.Pass, scope *pyscan.Scope, e, accumulation syntax.Expr,
 			return e.Left, scope.Module.File.Slice(e.Right.Span()), scope
 		}
 	case *syntax.Call:
-		switch pyscan.LastPart(pyscan.Path(e.Func)) {
+		switch pyscan.PathEnd(e.Func) {
 		case "int", "round", "ceil", "floor", "max", "min":
 			for _, arg := range e.Args {
 				if left, by, where = division(pass, scope, arg, accumulation, depth-1); left != nil {
