@@ -31,7 +31,8 @@ type builder struct {
 	spliced  *int // what this file may still splice in
 	asked    *int // while a with item is read: the expressions that may still be
 	silence  *silence
-	scratch  *Event // for a call that may be an event: most are none
+	quiet    []uint32 // where the statements of a spliced function begin in which nothing happens, in order
+	scratch  *Event   // for a call that may be an event: most are none
 }
 
 // branch is a place under a test, behind the tests that stand around it. Most places hold no event, so a Guard is made only where it is
@@ -108,8 +109,8 @@ func find(m *pyscan.Module, link Linker, all bool) []*Loop {
 	if !mentionsAny(m.File) {
 		return nil
 	}
-	trains := &reacher{link: link, words: differentiating, known: map[*pyscan.Scope]reached{}}
-	acts := &reacher{link: link, words: acting, known: map[*pyscan.Scope]reached{}}
+	trains := &reacher{link: link, words: differentiating, by: differentiating, known: map[*pyscan.Scope]reached{}}
+	acts := &reacher{link: link, words: acting, by: voices, known: map[*pyscan.Scope]reached{}}
 	hush := &silence{link, link.Known()}
 	spliced := maxSpliced
 	m.Scopes(func(scope *pyscan.Scope) {
@@ -214,7 +215,9 @@ func (b *builder) block(body []syntax.Stmt) {
 		if *b.budget--; *b.budget < 0 || !b.affords() {
 			break
 		}
-		b.stmt(stmt)
+		if _, quiet := slices.BinarySearch(b.quiet, stmt.Span().Start); !quiet {
+			b.stmt(stmt)
+		}
 		if s, ok := stmt.(*syntax.If); ok {
 			switch {
 			case b.skips(s.Body) && !leaves(s.OrElse):
@@ -504,6 +507,7 @@ func (b *builder) splice(f *pyscan.Func, call *syntax.Call) {
 	inner.via = append(b.via[:len(b.via):len(b.via)], place(b.scope, call))
 	inner.active = append(b.active[:len(b.active):len(b.active)], f.Scope)
 	inner.contexts = inner.decorators(f.Scope)
+	inner.quiet = b.silence.in(f.Scope)
 	if lambda, ok := f.Scope.Node.(*syntax.Lambda); ok {
 		inner.expr(lambda.Body)
 		return

@@ -11,6 +11,7 @@ import (
 type Known struct {
 	mu    sync.Mutex
 	quiet map[function]bool
+	parts map[function][]uint32 // where the quiet statements begin
 }
 
 // function is a function by where it stands, since trees come and go.
@@ -21,7 +22,7 @@ type function struct {
 
 // NewKnown is an empty one.
 func NewKnown() *Known {
-	return &Known{quiet: map[function]bool{}}
+	return &Known{quiet: map[function]bool{}, parts: map[function][]uint32{}}
 }
 
 func functionOf(scope *pyscan.Scope) function {
@@ -54,4 +55,17 @@ func (m *Known) hush(scopes map[*pyscan.Scope]bool) {
 	for scope := range scopes {
 		m.quiet[functionOf(scope)] = true
 	}
+}
+
+func (m *Known) quietIn(scope *pyscan.Scope) (starts []uint32, known bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	starts, known = m.parts[functionOf(scope)]
+	return starts, known
+}
+
+func (m *Known) setQuietIn(scope *pyscan.Scope, starts []uint32) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.parts[functionOf(scope)] = starts
 }

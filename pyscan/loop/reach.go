@@ -5,11 +5,45 @@ import (
 	"github.com/trainvet/trainvet/pyscan/syntax"
 )
 
-// differentiating are the names by which gradients are computed: a loop in which nothing of the kind runs trains nothing.
-var differentiating = &pyscan.Words{Names: map[string]bool{"backward": true, "manual_backward": true}, Far: maxReach}
+// words are names that are looked for in functions, and in what those call.
+type words struct {
+	pyscan.Words
+	nameSet
+}
 
-// acting are the names of any event that a rule asks for.
-var acting = &pyscan.Words{Names: interestingNames, Far: maxReach}
+func newWords(names map[string]bool) *words {
+	return &words{pyscan.Words{Names: names, Far: maxReach}, setOf(names)}
+}
+
+// nameSet is a set of names of which most names are told by their length and first letter not to be one: that takes far less than to look
+// each up, and each name of a function is asked about.
+type nameSet struct {
+	names  map[string]bool
+	firsts [32]uint32 // by length: the last bits of the first letters
+}
+
+func setOf(names map[string]bool) nameSet {
+	set := nameSet{names: names}
+	for name := range names {
+		if len(name) < len(set.firsts) {
+			set.firsts[len(name)] |= 1 << (name[0] & 31)
+		}
+	}
+	return set
+}
+
+func (s *nameSet) has(name string) bool {
+	if len(name) < len(s.firsts) && (name == "" || s.firsts[len(name)]>>(name[0]&31)&1 == 0) {
+		return false
+	}
+	return s.names[name]
+}
+
+// differentiating are the names by which gradients are computed: a loop in which nothing of the kind runs trains nothing.
+var differentiating = newWords(map[string]bool{"backward": true, "manual_backward": true})
+
+// acting are the names of any event that a rule asks for. All of them are voices.
+var acting = newWords(interestingNames)
 
 // maxReach is how many calls lie at most between a loop and the backward in it.
 const maxReach = maxSplice
@@ -18,7 +52,8 @@ const maxReach = maxSplice
 // once, as anyone may call it, while the model reads it once for each call; and it goes only where the names in between can lead.
 type reacher struct {
 	link  Linker
-	words *pyscan.Words
+	words *words
+	by    *words // by whose distances it goes: the words, or more than those, where the distances of these are measured anyway
 	known map[*pyscan.Scope]reached
 }
 
@@ -66,17 +101,21 @@ func (r *reacher) names(scope *pyscan.Scope) bool {
 }
 
 // says reports whether one of the words stands in what runs when the function does.
-func says(scope *pyscan.Scope, words *pyscan.Words) bool {
+func says(scope *pyscan.Scope, words *words) bool {
 	found := false
 	body(scope, func(n syntax.Node) bool {
-		if c, ok := n.(*syntax.Constant); ok { // getattr(loss, "backward")
-			found = found || c.Kind == syntax.StrConstant && words.Names[c.Text]
-		} else {
-			found = found || words.Names[pyscan.LastName(n)]
-		}
+		found = found || isOne(n, words)
 		return !found
 	})
 	return found
+}
+
+// isOne reports whether a node is one of the words: a name, an attribute, or a text as in getattr(loss, "backward").
+func isOne(n syntax.Node, words *words) bool {
+	if c, ok := n.(*syntax.Constant); ok {
+		return c.Kind == syntax.StrConstant && words.has(c.Text)
+	}
+	return words.has(pyscan.LastName(n))
 }
 
 func (r *reacher) calls(scope *pyscan.Scope, depth int) bool {
@@ -113,7 +152,7 @@ func (r *reacher) far(scope *pyscan.Scope, e syntax.Expr) int {
 	if name == "" {
 		return 0
 	}
-	return r.link.Distance(scope.Module, r.words, name)
+	return r.link.Distance(scope.Module, &r.by.Words, name)
 }
 
 // runs reports whether calling what an expression stands for runs one of the words.

@@ -16,7 +16,10 @@ var interestingNames = map[string]bool{"backward": true, "manual_backward": true
 	"optimizer_step": true, "ipc_collect": true, "torch_gc": true, "step_update": true}
 
 func interesting(scope *pyscan.Scope) bool {
-	found := hooks[scope.Name] != nil && scope.EnclosingClass() != nil && scope.Name != "forward"
+	if hooks[scope.Name] != nil && scope.EnclosingClass() != nil && scope.Name != "forward" {
+		return true
+	}
+	found := false
 	for _, stmt := range scope.Body() {
 		syntax.Inspect(stmt, func(n syntax.Node) bool {
 			switch n := n.(type) {
@@ -25,9 +28,9 @@ func interesting(scope *pyscan.Scope) bool {
 			case *syntax.For, *syntax.While: // a loop may call what is interesting
 				found = true
 			case *syntax.Attribute:
-				found = found || interestingNames[n.Attr]
+				found = found || acting.has(n.Attr)
 			case *syntax.Name:
-				found = found || interestingNames[n.ID]
+				found = found || acting.has(n.ID)
 			}
 			return !found
 		})
@@ -71,56 +74,56 @@ var emptyCaches = map[string]bool{"torch.cuda.empty_cache": true, "torch.npu.emp
 	"torch.mlu.empty_cache": true, "torch.musa.empty_cache": true, "torch.accelerator.empty_cache": true, "accelerate.utils.release_memory": true,
 	"accelerate.utils.memory.release_memory": true, "accelerate.utils.clear_device_cache": true, "accelerate.utils.memory.clear_device_cache": true, "torch.cuda.caching_allocator_delete": false}
 
-var collectives = map[string]bool{"all_reduce": true, "all_gather": true, "all_gather_object": true, "all_gather_into_tensor": true, "broadcast": true, "broadcast_object_list": true,
-	"barrier": true, "reduce": true, "reduce_scatter": true, "reduce_scatter_tensor": true, "gather": true, "gather_object": true, "scatter": true, "monitored_barrier": true}
+var collectives = setOf(map[string]bool{"all_reduce": true, "all_gather": true, "all_gather_object": true, "all_gather_into_tensor": true, "broadcast": true, "broadcast_object_list": true,
+	"barrier": true, "reduce": true, "reduce_scatter": true, "reduce_scatter_tensor": true, "gather": true, "gather_object": true, "scatter": true, "monitored_barrier": true})
 
 // methodEvents are the names of the methods that method, recognise and isModel know as events.
-var methodEvents = map[string]bool{"backward": true, "manual_backward": true, "step": true, "step_update": true, "optimizer_step": true, "zero_grad": true,
+var methodEvents = setOf(map[string]bool{"backward": true, "manual_backward": true, "step": true, "step_update": true, "optimizer_step": true, "zero_grad": true,
 	"clip_grad_norm_": true, "clip_grad_value_": true, "clip_gradients": true, "clip_grad_norm": true, "unscale_": true, "unscale_gradients": true, "update": true,
 	"empty_cache": true, "release_memory": true, "clear_device_cache": true, "collect": true, "item": true, "tolist": true, "no_sync": true, "no_backward_sync": true,
 	"set_requires_gradient_sync": true, "set_is_last_backward": true, "set_requires_all_reduce": true, "set_epoch": true, "zero_gradients": true, "clear_grad": true,
 	"clear_grads": true, "clear_gradients": true, "reset_grad": true, "reset_gradients": true, "zero_grads": true, "zero_grad_buffer": true, "zero_all_grads": true,
 	"zero_": true, "fill_": true, "multiply_grads": true, "div_": true, "mul_": true, "eval": true, "generate": true, "wait_for_everyone": true,
-	"_foreach_zero_": true, "_foreach_div_": true, "_foreach_mul_": true}
+	"_foreach_zero_": true, "_foreach_div_": true, "_foreach_mul_": true})
 
 // library holds for the call of a method by a name that stands for no event and that nothing in the project has: no function of
 // the project can run, and no model is called. Most calls of a training loop are such, and need not be read.
 func library(link Linker, scope *pyscan.Scope, callee syntax.Expr) bool {
 	if name, ok := callee.(*syntax.Name); ok {
-		return plainFunctions[name.ID] && !link.Defined(scope.Module, name.ID)
+		return plainFunctions.has(name.ID) && !link.Defined(scope.Module, name.ID)
 	}
 	attr, ok := callee.(*syntax.Attribute)
-	if ok && inPlace[attr.Attr] { // an event on gradients alone
+	if ok && inPlace.has(attr.Attr) { // an event on gradients alone
 		path := pyscan.Path(attr.Value)
 		return !strings.HasSuffix(path, ".grad") && !strings.HasSuffix(path, ".grad.data")
 	}
-	if !ok || methodEvents[attr.Attr] || collectives[attr.Attr] || ModelName(attr.Attr) {
+	if !ok || methodEvents.has(attr.Attr) || collectives.has(attr.Attr) || ModelName(attr.Attr) {
 		return false
 	}
 	return plainMethod(attr) || !link.HasName(scope.Module, attr.Attr)
 }
 
 // plainFunctions are builtins that run nothing of the project.
-var plainFunctions = map[string]bool{"isinstance": true, "issubclass": true, "len": true, "print": true, "range": true, "int": true, "float": true, "str": true, "bool": true, "max": true,
+var plainFunctions = setOf(map[string]bool{"isinstance": true, "issubclass": true, "len": true, "print": true, "range": true, "int": true, "float": true, "str": true, "bool": true, "max": true,
 	"min": true, "abs": true, "sum": true, "round": true, "zip": true, "enumerate": true, "reversed": true, "sorted": true, "list": true, "tuple": true, "dict": true, "set": true, "iter": true,
-	"hasattr": true, "setattr": true, "type": true, "id": true, "any": true, "all": true, "open": true, "repr": true, "format": true, "divmod": true}
+	"hasattr": true, "setattr": true, "type": true, "id": true, "any": true, "all": true, "open": true, "repr": true, "format": true, "divmod": true})
 
 // inPlace are the operations that are events where a gradient is their receiver.
-var inPlace = map[string]bool{"div_": true, "mul_": true, "zero_": true, "fill_": true}
+var inPlace = setOf(map[string]bool{"div_": true, "mul_": true, "zero_": true, "fill_": true})
 
 // plainMethods are what containers, strings and tensors are asked for. A class of the project may have methods of these names too, but
 // no training happens in them.
-var plainMethods = map[string]bool{"append": true, "extend": true, "insert": true, "pop": true, "popleft": true, "remove": true, "sort": true, "index": true, "keys": true, "values": true,
+var plainMethods = setOf(map[string]bool{"append": true, "extend": true, "insert": true, "pop": true, "popleft": true, "remove": true, "sort": true, "index": true, "keys": true, "values": true,
 	"items": true, "get": true, "setdefault": true, "copy": true, "add": true, "discard": true, "format": true, "join": true, "split": true, "strip": true, "replace": true, "startswith": true,
 	"endswith": true, "lower": true, "upper": true, "encode": true, "decode": true, "write": true, "read": true, "close": true, "size": true, "dim": true, "numel": true, "view": true, "reshape": true,
 	"permute": true, "transpose": true, "contiguous": true, "unsqueeze": true, "squeeze": true, "flatten": true, "expand": true, "chunk": true, "sum": true, "mean": true, "max": true, "min": true,
 	"abs": true, "sqrt": true, "pow": true, "exp": true, "log": true, "clamp": true, "float": true, "long": true, "int": true, "bool": true, "type": true, "numpy": true, "cpu": true,
 	"to": true, "cuda": true, "npu": true, "xpu": true, "half": true, "bfloat16": true, "copy_": true, "add_": true, "sub_": true, "wait": true, "info": true, "warning": true, "error": true, "debug": true, "detach": true, "clone": true, "masked_fill": true, "scatter_": true, "argmax": true, "softmax": true, "norm": true, "item": true, "tolist": true, "is_contiguous": true, "element_size": true,
-	"data_ptr": true, "state_dict": true, "parameters": true, "named_parameters": true, "modules": true, "named_modules": true, "children": true, "named_children": true, "buffers": true}
+	"data_ptr": true, "state_dict": true, "parameters": true, "named_parameters": true, "modules": true, "named_modules": true, "children": true, "named_children": true, "buffers": true})
 
 // plainMethod reports whether an attribute is a plain method of something other than the object itself.
 func plainMethod(attr *syntax.Attribute) bool {
-	if !plainMethods[attr.Attr] {
+	if !plainMethods.has(attr.Attr) {
 		return false
 	}
 	name, ok := attr.Value.(*syntax.Name)
@@ -157,7 +160,7 @@ func (b *builder) recognise(call *syntax.Call, callee pyscan.Value) (event *Even
 			event.Loss = call.Args[0]
 		}
 		return event, true
-	case strings.HasPrefix(name, "torch.distributed.") && collectives[pyscan.LastPart(name)]:
+	case strings.HasPrefix(name, "torch.distributed.") && collectives.has(pyscan.LastPart(name)):
 		event.Kind = Collective
 		return event, true
 	case name == "torch._foreach_zero_":
@@ -569,6 +572,9 @@ func (b *builder) store(target, value syntax.Expr, stmt syntax.Stmt) {
 	if !ok {
 		return
 	}
+	if attr.Attr != "grad" && attr.Attr != "require_backward_grad_sync" && attr.Attr != "require_forward_param_sync" {
+		return
+	}
 	event := &Event{Node: stmt, Receiver: attr.Value}
 	switch attr.Attr {
 	case "grad":
@@ -577,10 +583,8 @@ func (b *builder) store(target, value syntax.Expr, stmt syntax.Stmt) {
 		} else {
 			event.Kind = GradDivide
 		}
-	case "require_backward_grad_sync", "require_forward_param_sync":
-		event.Kind, event.Sync = NoSync, b.conditions(value, false, 0)
 	default:
-		return
+		event.Kind, event.Sync = NoSync, b.conditions(value, false, 0)
 	}
 	event.On = b.link.Expand(b.link.Eval(b.scope, b.frame, attr.Value))
 	b.emit(event)

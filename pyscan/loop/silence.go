@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/trainvet/trainvet/pyscan"
@@ -8,17 +9,17 @@ import (
 )
 
 // voices are the names by which an event may happen, calls of a model aside: those that recognise, method and store know.
-var voices = &pyscan.Words{Names: voiceNames(), Far: maxReach}
+var voices = newWords(voiceNames())
 
 func voiceNames() map[string]bool {
 	names := map[string]bool{"grad": true, "require_forward_param_sync": true, "enter_context": true}
-	for _, known := range []map[string]bool{interestingNames, methodEvents, collectives} {
+	for _, known := range []map[string]bool{interestingNames, methodEvents.names, collectives.names} {
 		for name := range known {
 			names[name] = true
 		}
 	}
 	delete(names, "update") // of a scaler alone
-	for name := range inPlace {
+	for name := range inPlace.names {
 		delete(names, name) // of a gradient alone
 	}
 	return names
@@ -75,6 +76,66 @@ func (s *silence) alone(scope *pyscan.Scope, add func(*pyscan.Scope)) bool {
 	return true
 }
 
+// in gives where the statements of a function begin in which surely nothing happens, in order, those inside of others of them left out. Few
+// statements of a function that is not silent are more than that, and where many loops call it, it is walked for each.
+func (s *silence) in(scope *pyscan.Scope) []uint32 {
+	if starts, known := s.known.quietIn(scope); known {
+		return starts
+	}
+	var starts []uint32
+	for _, stmt := range scope.Body() {
+		starts, _ = s.statement(scope, stmt, starts)
+	}
+	starts = slices.Clip(starts)
+	s.known.setQuietIn(scope, starts)
+	return starts
+}
+
+// statement adds where a statement begins, if it is quiet, or else those in it that are.
+func (s *silence) statement(scope *pyscan.Scope, stmt syntax.Stmt, starts []uint32) (all []uint32, quiet bool) {
+	before := len(starts)
+	quiet = true
+	syntax.Inspect(stmt, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.FunctionDef, *syntax.ClassDef, *syntax.Lambda:
+			return false
+		case syntax.Stmt:
+			if n == stmt {
+				return true
+			}
+			var still bool
+			starts, still = s.statement(scope, n, starts)
+			quiet = quiet && still
+			return false
+		case *syntax.Call:
+			quiet = quiet && s.silentCall(scope, n)
+			return quiet
+		case syntax.Expr:
+			quiet = quiet && !isOne(n, voices)
+			return quiet
+		}
+		return true
+	})
+	if quiet {
+		starts = append(starts[:before], stmt.Span().Start)
+	}
+	return starts, quiet
+}
+
+// silentCall reports whether a call and all that it calls are silent.
+func (s *silence) silentCall(scope *pyscan.Scope, call *syntax.Call) bool {
+	var callees []*pyscan.Scope
+	if !s.call(scope, call.Func, func(callee *pyscan.Scope) { callees = append(callees, callee) }) {
+		return false
+	}
+	for _, callee := range callees {
+		if !s.of(callee) {
+			return false
+		}
+	}
+	return true
+}
+
 // call reports whether a call says nothing by itself, whatever the function it stands in is handed.
 func (s *silence) call(scope *pyscan.Scope, callee syntax.Expr, add func(*pyscan.Scope)) bool {
 	if plain, ok := callee.(*syntax.Name); ok && plain.ID == "super" || library(s.link, scope, callee) {
@@ -86,20 +147,20 @@ func (s *silence) call(scope *pyscan.Scope, callee syntax.Expr, add func(*pyscan
 		return false
 	}
 	given := s.given(scope, callee, maxGiven)
-	far := name != "" && s.link.Distance(scope.Module, voices, name) > maxReach
+	far := name != "" && s.link.Distance(scope.Module, &voices.Words, name) > maxReach
 	for _, one := range alternatives(s.link.Expand(s.link.Eval(scope, nil, callee))) {
 		if isModule(s.link, one) {
 			return false
 		}
 		switch value := one.(type) {
 		case *pyscan.External:
-			if voices.Names[pyscan.LastPart(value.Name)] {
+			if voices.has(pyscan.LastPart(value.Name)) {
 				return false
 			}
 			continue
 		case *pyscan.Func, *pyscan.Class, *pyscan.Partial, *pyscan.Instance:
 		default:
-			if member, ok := value.(*pyscan.Member); ok && voices.Names[member.Name] {
+			if member, ok := value.(*pyscan.Member); ok && voices.has(member.Name) {
 				return false
 			}
 			if given && !(far && method && s.link.Defined(scope.Module, name)) { // who hands something over may know it
