@@ -61,6 +61,9 @@ func malformed(lines []string) string {
 	return ""
 }
 
+// literalBraces keeps braces, which mean nothing in an ignore file, from meaning alternatives.
+var literalBraces = strings.NewReplacer("{", `\{`, "}", `\}`)
+
 func newPatterns(base string, lines []string) patterns {
 	p := patterns{base: base, lines: lines}
 	for _, line := range lines {
@@ -76,7 +79,7 @@ func newPatterns(base string, lines []string) patterns {
 		if line == "" {
 			continue
 		}
-		line = strings.NewReplacer("{", `\{`, "}", `\}`).Replace(line)
+		line = literalBraces.Replace(line)
 		if inside, ok := strings.CutSuffix(line, "/**"); ok {
 			line = inside + "/**/*" // all that is inside, but not the folder itself
 		}

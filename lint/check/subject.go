@@ -146,6 +146,7 @@ func (c *checker) chosen(file *source.File, target Target, settings *Settings) (
 	found := c.words.find.in(file.Text)
 	file.Know(c.words.number, found)
 	relevant = relevance{index: c.words.index, flags: make([]uint8, len(c.options.Rules))}
+	states := c.options.NoPrefilter || !isPython(file) || workspace.MayState(file)
 	for i, rule := range c.options.Rules {
 		if !settings.selected[rule] || target.Test && !settings.Tests && !ofEngine(rule) {
 			continue
@@ -159,7 +160,7 @@ func (c *checker) chosen(file *source.File, target Target, settings *Settings) (
 		if has {
 			relevant.flags[i] |= hasWord
 		}
-		if !looksAt(rule, file) {
+		if !looksAt(rule, file, states) {
 			continue
 		}
 		if has || c.options.NoPrefilter || target.Named && rule.Name == syntaxError {
@@ -215,10 +216,17 @@ func (r relevance) has(rule *lint.Rule) bool {
 	return r.custom[rule]
 }
 
-// looksAt is false for a rule that looks at Python alone, where the file is none.
-func looksAt(rule *lint.Rule, file *source.File) bool {
-	python := file.Kind == source.Python || file.Kind == source.Notebook
-	return python || rule.Module == nil && rule.Loop == nil || rule.Tree != nil || rule.Part != nil || rule.Run != nil || rule.Packages != nil || rule.Variables != nil
+func isPython(file *source.File) bool {
+	return file.Kind == source.Python || file.Kind == source.Notebook
+}
+
+// looksAt is false for a rule that looks at Python alone, where the file is none, and for one that looks at settings, where a Python file states none.
+func looksAt(rule *lint.Rule, file *source.File, states bool) bool {
+	if rule.Packages != nil || rule.Variables != nil || ofEngine(rule) {
+		return true
+	}
+	settings := rule.Tree != nil || rule.Part != nil || rule.Run != nil
+	return settings && states || isPython(file) && (rule.Module != nil || rule.Loop != nil)
 }
 
 // ofEngine holds for the rules that the engine itself reports: they are about the text, not about training.

@@ -97,6 +97,11 @@ var assignmentNames = []string{"block_size", "n_layer", "accumulative_counts"}
 // argumentNames are the words without which a file makes none of these classes.
 var argumentNames = []string{"TrainingArguments", "Config(", "Accelerator(", "DeepSpeedPlugin(", "DataParallelPlugin(", "DeepSpeedStrategy(", "deepspeed"}
 
+// MayState reports whether a Python file may state settings, by its words. One that does not has no Parts.
+func MayState(file *source.File) bool {
+	return slices.ContainsFunc(argumentNames, file.Has) || slices.ContainsFunc(assignmentNames, file.Has)
+}
+
 // engineDict is the config that a call of deepspeed.initialize is given as a dict of its own file; nil for any other call, and for
 // a dict of which only the callers know what it holds.
 func (v *View) engineDict(m *pyscan.Module, scope *pyscan.Scope, call *syntax.Call) *Part {
