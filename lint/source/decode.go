@@ -24,6 +24,7 @@ var (
 // Decode makes a File of the bytes of a file. A byte order mark is dropped, a Python coding cookie is honoured, and what is not valid text
 // is an *Error. UTF-8, ASCII and Latin-1 are read as they are. Of other encodings that hold ASCII as it is, code is read, and characters
 // beyond it stand for themselves under other names: nobody looks at them. What holds ASCII otherwise (UTF-16, UTF-7) is an error.
+// The bytes are the File's from then on, up to their capacity: with Padding zero bytes of room its text need not be copied to be parsed.
 func Decode(name string, kind Kind, raw []byte) (*File, error) {
 	fail := func(format string, args ...any) (*File, error) {
 		return nil, &Error{name, fmt.Sprintf(format, args...)}
@@ -73,6 +74,7 @@ func Decode(name string, kind Kind, raw []byte) (*File, error) {
 	if kind == Notebook {
 		return notebook(file)
 	}
+	file.pad()
 	return file, nil
 }
 

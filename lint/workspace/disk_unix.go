@@ -54,7 +54,7 @@ func appendOpened(to []byte, on string, how int) ([]byte, error) {
 		return to, errLarge
 	}
 	before := len(to)
-	to = slices.Grow(to, int(info.Size)+1) // one more, so that the end shows in the first read
+	to = slices.Grow(to, int(info.Size)+source.Padding) // more than the file, so that the end shows in the first read
 	for {
 		room := to[len(to):cap(to)]
 		var n int

@@ -21,8 +21,10 @@ const (
 // maxErrors is how many faults of a file are kept.
 const maxErrors = 200
 
-// sentinel ends the text that the lexer scans, so that it can look ahead without asking for the end.
+// sentinel ends the text that the lexer scans, so that it can look ahead without asking for the end: what source.File.Padded has there.
 const sentinel = "\x00\x00\x00\x00"
+
+var _ [source.Padding]byte = [len(sentinel)]byte{}
 
 type bracket struct {
 	at      uint32

@@ -3,7 +3,6 @@ package syntax
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/trainvet/trainvet/lint/source"
 )
@@ -18,11 +17,7 @@ const (
 // Parse makes the tree of a file. It never fails: what could not be parsed is in Errors, and the tree around it is kept. A file
 // without errors is one that CPython 3.14 accepts, and its tree is CPython's in every node, field and position.
 func Parse(f *source.File) *File {
-	var text strings.Builder
-	text.Grow(len(f.Text) + len(sentinel))
-	text.Write(f.Text)
-	text.WriteString(sentinel)
-	a := &attempt{text: text.String(), size: len(f.Text)}
+	a := &attempt{text: f.Padded(), size: len(f.Text)}
 	a.parse()
 	if len(a.errors) > 0 {
 		a = a.repaired()
