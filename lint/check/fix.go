@@ -163,8 +163,8 @@ func syntaxErrors(snapshot *workspace.Snapshot, file *source.File) int {
 	if file.Fault != "" {
 		count++
 	}
-	if s.module != nil {
-		count += len(s.module.Tree.Errors)
+	if s.tree != nil {
+		count += len(s.tree.Errors)
 	}
 	for _, tree := range s.trees {
 		count += len(tree.Errors)

@@ -14,7 +14,10 @@ import (
 func (s *subject) parse() {
 	switch s.file.Kind {
 	case source.Python, source.Notebook:
-		s.module = s.view.Module(s.file.Path)
+		if s.names {
+			s.module = s.view.Module(s.file.Path)
+		}
+		s.tree = s.view.Syntax(s.file.Path)
 	case source.Shell, source.Dockerfile:
 		s.script = s.view.Script(s.file.Path)
 	case source.Requirements:
@@ -105,8 +108,8 @@ func (s *subject) syntax(pass *lint.Pass) {
 		pass.Reportf(s.file.At(source.Span{}), "%s", s.file.Fault).As(lint.Info)
 		return
 	}
-	if s.module != nil {
-		for _, fault := range s.module.Tree.Errors[:min(1, len(s.module.Tree.Errors))] {
+	if s.tree != nil {
+		for _, fault := range s.tree.Errors[:min(1, len(s.tree.Errors))] {
 			pass.Reportf(s.file.At(fault.At), "%s", fault.Message).As(lint.Info)
 		}
 		return
@@ -127,8 +130,8 @@ func (s *subject) syntax(pass *lint.Pass) {
 // doc is what suppression comments of the file refer to.
 func (s *subject) doc() source.Doc {
 	switch {
-	case s.module != nil:
-		return s.module.Tree
+	case s.tree != nil:
+		return s.tree
 	case s.script != nil:
 		return s.script
 	case s.file.Kind == source.Requirements:

@@ -11,6 +11,7 @@ import (
 	"github.com/trainvet/trainvet/lint/source"
 	"github.com/trainvet/trainvet/lint/workspace"
 	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/syntax"
 )
 
 // result is what the check of one file gave.
@@ -64,7 +65,7 @@ func (c *checker) look(view *workspace.View, file *source.File, target Target, s
 		return
 	}
 	c.lookAhead(view.Context(), file.Path)
-	subject := subject{view: view, file: file}
+	subject := subject{view: view, file: file, names: slices.ContainsFunc(run, func(rule *lint.Rule) bool { return !ofEngine(rule) })}
 	subject.parse()
 	if r.unreadable = subject.bound(); r.unreadable != "" {
 		return
@@ -274,7 +275,9 @@ func isBelow(key, above string) bool {
 type subject struct {
 	view   *workspace.View
 	file   *source.File
-	module *pyscan.Module
+	names  bool           // somebody asks what names of a Python file mean
+	tree   *syntax.File   // of a Python file
+	module *pyscan.Module // of one whose names are asked for
 	trees  []*configs.Tree
 	script *configs.Script
 }

@@ -62,6 +62,10 @@ func (v *View) pythonParts(name string) [][]*Part {
 // pythonDocuments are the settings that a Python file states: the keyword arguments of TrainingArguments and its kind, and the
 // assignments of a file that is nothing but a config.
 func (v *View) pythonDocuments(name string) [][]*Part {
+	v.record(ReadFacts, name)
+	if file, err := v.Snapshot.File(name); err != nil || !MayState(file) {
+		return nil
+	}
 	m := v.Module(name)
 	if m == nil {
 		return nil

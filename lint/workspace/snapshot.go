@@ -371,6 +371,7 @@ func (st *store) list(files FS, folder string) []string {
 
 // parsed holds the parse results of one file; each is made on first use.
 type parsed struct {
+	tree   func() *syntax.File // of Python
 	module func() *pyscan.Module
 	trees  func() []*configs.Tree
 	script func() *configs.Script
@@ -437,7 +438,13 @@ func (st *store) parse(file *source.File) *parsed {
 	entry := st.parsed[file]
 	if entry == nil {
 		entry = &parsed{}
-		entry.module = sync.OnceValue(func() *pyscan.Module { return st.module(file) })
+		entry.tree = sync.OnceValue(func() *syntax.File {
+			if m := st.again(file); m != nil {
+				return m.Tree
+			}
+			return syntax.Parse(file)
+		})
+		entry.module = sync.OnceValue(func() *pyscan.Module { return st.module(file, entry.tree) })
 		entry.trees = sync.OnceValue(func() []*configs.Tree { return parseTrees(file) })
 		entry.script = sync.OnceValue(func() *configs.Script {
 			switch file.Kind {
@@ -459,15 +466,19 @@ func (st *store) parse(file *source.File) *parsed {
 	return entry
 }
 
-// module parses a Python file, unless a tree that was let go has not been collected yet: views may hold it still.
-func (st *store) module(file *source.File) *pyscan.Module {
+// again is the module of a file of which the tree was let go, where it has not been collected yet: views may hold it still.
+func (st *store) again(file *source.File) *pyscan.Module {
 	st.mu.Lock()
-	m := st.dropped[file].Value()
-	st.mu.Unlock()
-	if m != nil {
+	defer st.mu.Unlock()
+	return st.dropped[file].Value()
+}
+
+// module makes the module of a Python file, of its tree.
+func (st *store) module(file *source.File, tree func() *syntax.File) *pyscan.Module {
+	if m := st.again(file); m != nil {
 		return m
 	}
-	m = pyscan.New(syntax.Parse(file))
+	m := pyscan.New(tree())
 	st.mu.Lock()
 	st.dropped[file] = weak.Make(m)
 	st.mu.Unlock()

@@ -8,6 +8,7 @@ import (
 	"github.com/trainvet/trainvet/configs"
 	"github.com/trainvet/trainvet/lint/source"
 	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/syntax"
 )
 
 // ReadKind says what a View was told about a name.
@@ -179,6 +180,16 @@ func (v *View) Module(name string) *pyscan.Module {
 	}
 	v.modules[name] = m
 	return m
+}
+
+// Syntax is the tree of the Python file of that name, for who asks nothing about its names; nil when there is none or it cannot be read.
+func (v *View) Syntax(name string) *syntax.File {
+	v.record(ReadFacts, name)
+	file, err := v.Snapshot.File(name)
+	if err != nil || file.Kind != source.Python && file.Kind != source.Notebook {
+		return nil
+	}
+	return v.store.parse(file).tree()
 }
 
 // Trees are the documents of the config of that name; none when it cannot be read.

@@ -234,14 +234,14 @@ func rankTest(pass *lint.Pass, scope *pyscan.Scope, call *syntax.Call) *guard {
 
 // leaving are the tests of the rank in a block under which some ranks leave the function.
 func leaving(pass *lint.Pass, scope *pyscan.Scope, block []syntax.Stmt) []*guard {
-	if len(block) == 0 {
+	if len(block) == 0 || len(block) <= shortBlock && !slices.ContainsFunc(block, leaves) {
 		return nil
 	}
 	type question struct{ first syntax.Stmt }
 	return lint.Once(pass, question{block[0]}, func() []*guard {
 		var list []*guard
 		for _, stmt := range block {
-			if test, ok := stmt.(*syntax.If); ok && len(test.OrElse) == 0 && returns(test.Body) {
+			if test, ok := stmt.(*syntax.If); ok && leaves(stmt) {
 				if which := rank(pass, scope, test.Test); which != 0 {
 					list = append(list, &guard{test.Test, which < 0, test, true})
 				}
@@ -251,11 +251,16 @@ func leaving(pass *lint.Pass, scope *pyscan.Scope, block []syntax.Stmt) []*guard
 	})
 }
 
-func returns(body []syntax.Stmt) bool {
-	if len(body) == 0 {
+// shortBlock is up to how many statements a block is gone through for each call in it: most have no test under which anybody leaves.
+const shortBlock = 32
+
+// leaves holds for a test that ends the function where it is met.
+func leaves(stmt syntax.Stmt) bool {
+	test, ok := stmt.(*syntax.If)
+	if !ok || len(test.OrElse) > 0 || len(test.Body) == 0 {
 		return false
 	}
-	_, ok := body[len(body)-1].(*syntax.Return)
+	_, ok = test.Body[len(test.Body)-1].(*syntax.Return)
 	return ok
 }
 
