@@ -36,7 +36,7 @@ func checkSampler(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, c
 	if shuffle := pass.Arg(scope, nil, call, "shuffle", 3); shuffle != nil && pass.Truthy(shuffle) != pyscan.Yes {
 		return
 	}
-	if stmt := statement(scope, call); stmt == nil || evaluates(scope, stmt) || setsEpoch(pass, module) || prepared(pass, module) {
+	if stmt := statement(scope, call); stmt == nil || evaluates(scope, stmt) {
 		return
 	}
 	for _, use := range uses(pass, module) {
@@ -46,7 +46,7 @@ func checkSampler(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, c
 		if use.epochs == nil && !calledInLoop(pass, use.scope) {
 			continue
 		}
-		if once(pass, use) || restarts(use) || renewed(scope, call, use) {
+		if once(pass, use) || restarts(use) || renewed(scope, call, use) || setsEpoch(pass, module) || prepared(pass, module) { // other files are asked last
 			return
 		}
 		d := pass.Reportf(module.File.At(call.Span()), "set_epoch is never called on this sampler: it shuffles with the same seed in every epoch, so each rank sees the same batches in the same order again")
