@@ -23,7 +23,7 @@ type scout struct {
 
 // look is what one folder holds.
 type look struct {
-	once    sync.Once
+	read    func()
 	entries []workspace.Entry
 	err     error
 	own     patterns // of its .gitignore
@@ -36,7 +36,10 @@ type look struct {
 func (w *walker) both(shown, absolute string, above []patterns) {
 	var scouting sync.WaitGroup
 	if runtime.GOMAXPROCS(0) > 1 {
-		scouting.Go(func() { w.scout(shown, absolute, above) })
+		scouting.Go(func() {
+			defer func() { _ = recover() }() // the walk meets the same fault where it comes to the folder
+			w.scout(shown, absolute, above)
+		})
 	}
 	defer scouting.Wait()
 	defer w.seeker.stop.Store(true)
@@ -71,19 +74,22 @@ func (w *walker) look(shown, absolute string) *look {
 	one := w.seeker.looks[absolute]
 	if one == nil {
 		one = &look{}
+		one.read = sync.OnceFunc(func() { w.read(one, shown, absolute) })
 		if w.seeker.looks == nil {
 			w.seeker.looks = map[string]*look{}
 		}
 		w.seeker.looks[absolute] = one
 	}
 	w.seeker.mu.Unlock()
-	one.once.Do(func() {
-		one.entries, one.err = w.entries(shown, absolute)
-		if slices.ContainsFunc(one.entries, func(entry workspace.Entry) bool { return entry.Name == ".gitignore" }) {
-			one.own, one.ignores = readIgnore(absolute, path.Join(w.settings.onDisk(shown), ".gitignore"))
-		}
-	})
+	one.read()
 	return one
+}
+
+func (w *walker) read(one *look, shown, absolute string) {
+	one.entries, one.err = w.entries(shown, absolute)
+	if slices.ContainsFunc(one.entries, func(entry workspace.Entry) bool { return entry.Name == ".gitignore" }) {
+		one.own, one.ignores = readIgnore(absolute, path.Join(w.settings.onDisk(shown), ".gitignore"))
+	}
 }
 
 // ignored are the ignore files that hold in the folder, outermost first.
