@@ -292,6 +292,16 @@ func (s *Scope) Defined(yield func(name string, defs []*Def)) {
 	}
 }
 
+// Enclosed reports whether a function around the scope defines a name: whoever reads it in the scope may mean that.
+func (s *Scope) Enclosed(name string) bool {
+	for around := s.Parent; around != nil && around.Kind != ModuleScope; around = around.Parent {
+		if around.Kind != ClassScope && len(around.Defs(name)) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // Returns are the return statements of a function, in order.
 func (s *Scope) Returns() []*syntax.Return { return s.bind().returns }
 

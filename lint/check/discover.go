@@ -79,7 +79,7 @@ func withoutIdle(targets []Target) []Target {
 	}
 	trains := func(t Target) bool {
 		kind := source.KindOf(t.Path, nil)
-		return t.Named || kind == source.Python || kind == source.Notebook || kind == source.Dockerfile
+		return t.Named || kind.IsPython() || kind == source.Dockerfile
 	}
 	if !slices.ContainsFunc(targets, idle) || slices.ContainsFunc(targets, trains) {
 		return targets

@@ -147,7 +147,7 @@ func (c *checker) chosen(file *source.File, target Target, settings *Settings) (
 	found := c.words.find.in(file.Text)
 	file.Know(c.words.number, found)
 	relevant = relevance{index: c.words.index, flags: make([]uint8, len(c.options.Rules))}
-	states := c.options.NoPrefilter || !isPython(file) || workspace.MayState(file)
+	states := c.options.NoPrefilter || !file.Kind.IsPython() || workspace.MayState(file)
 	for i, rule := range c.options.Rules {
 		if !settings.selected[rule] || target.Test && !settings.Tests && !ofEngine(rule) {
 			continue
@@ -217,17 +217,13 @@ func (r relevance) has(rule *lint.Rule) bool {
 	return r.custom[rule]
 }
 
-func isPython(file *source.File) bool {
-	return file.Kind == source.Python || file.Kind == source.Notebook
-}
-
 // looksAt is false for a rule that looks at Python alone, where the file is none, and for one that looks at settings, where a Python file states none.
 func looksAt(rule *lint.Rule, file *source.File, states bool) bool {
 	if rule.Packages != nil || rule.Variables != nil || ofEngine(rule) {
 		return true
 	}
 	settings := rule.Tree != nil || rule.Part != nil || rule.Run != nil
-	return settings && states || isPython(file) && (rule.Module != nil || rule.Loop != nil)
+	return settings && states || file.Kind.IsPython() && (rule.Module != nil || rule.Loop != nil)
 }
 
 // ofEngine holds for the rules that the engine itself reports: they are about the text, not about training.

@@ -78,6 +78,9 @@ var kindNames = [...]string{"other", "python", "notebook", "json", "yaml", "toml
 
 func (k Kind) String() string { return kindNames[k] }
 
+// IsPython holds for Python, in cells or not.
+func (k Kind) IsPython() bool { return k == Python || k == Notebook }
+
 // Segment maps a stretch of Text to the bytes it came from. Inside a segment both sides have the same length unless the
 // bytes were recoded, in which case each text rune stands for one raw byte, or for two.
 type Segment struct {

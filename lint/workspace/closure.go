@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/trainvet/trainvet/configs"
-	"github.com/trainvet/trainvet/lint/source"
 	"github.com/trainvet/trainvet/pyscan"
 	"github.com/trainvet/trainvet/pyscan/syntax"
 )
@@ -57,7 +56,7 @@ func (v *View) importedFiles(from string, i imported) []string {
 func (v *View) importsOf(name string) []imported {
 	v.record(ReadFacts, name)
 	file, err := v.Snapshot.File(name)
-	if err != nil || file.Kind != source.Python && file.Kind != source.Notebook {
+	if err != nil || !file.Kind.IsPython() {
 		return nil
 	}
 	return v.store.traitsOf(file).takes()

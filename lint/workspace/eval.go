@@ -160,15 +160,7 @@ func isFrameless(scope *pyscan.Scope, e syntax.Expr) bool {
 			}
 			e = of.Value
 		case *syntax.Name:
-			if scope.Def(of) != nil {
-				return false
-			}
-			for s := scope.Parent; s != nil; s = s.Parent {
-				if s.Kind != pyscan.ClassScope && s.Kind != pyscan.ModuleScope && len(s.Defs(of.ID)) > 0 {
-					return false
-				}
-			}
-			return true
+			return scope.Def(of) == nil && !scope.Enclosed(of.ID)
 		default:
 			return false
 		}

@@ -195,12 +195,7 @@ func (v *View) foreignName(scope *pyscan.Scope, name *syntax.Name) bool {
 	if def := scope.Def(name); def != nil {
 		return v.foreignDef(m, def)
 	}
-	for s := scope.Parent; s != nil && s.Kind != pyscan.ModuleScope; s = s.Parent {
-		if s.Kind != pyscan.ClassScope && len(s.Defs(name.ID)) > 0 {
-			return false
-		}
-	}
-	if len(m.Globals[name.ID]) > 0 {
+	if scope.Enclosed(name.ID) || len(m.Globals[name.ID]) > 0 {
 		return false
 	}
 	if def := m.Root.Exit(name.ID); def != nil {

@@ -135,7 +135,7 @@ func (v *View) documentLinks(name string) []link {
 	for _, document := range v.documents(name) {
 		links = append(links, link{files: v.references(document.parts), paths: pathsOf(document.parts), dialect: document.parts[0].Dialect, at: position{index: document.index}})
 	}
-	if kind := source.KindOf(name, nil); kind != source.Python && kind != source.Notebook { // whose parts belong to a module, which a Reset lets go
+	if !source.KindOf(name, nil).IsPython() { // whose parts belong to a module, which a Reset lets go
 		v.kept.makeRoom(len(links))
 		v.kept.documents[name] = links
 	}

@@ -175,7 +175,7 @@ func (v *View) Module(name string) *pyscan.Module {
 	}
 	v.record(ReadFacts, name)
 	var m *pyscan.Module
-	if file, err := v.Snapshot.File(name); err == nil && (file.Kind == source.Python || file.Kind == source.Notebook) {
+	if file, err := v.Snapshot.File(name); err == nil && file.Kind.IsPython() {
 		m = v.store.parse(file).module()
 	}
 	v.modules[name] = m
@@ -186,7 +186,7 @@ func (v *View) Module(name string) *pyscan.Module {
 func (v *View) Syntax(name string) *syntax.File {
 	v.record(ReadFacts, name)
 	file, err := v.Snapshot.File(name)
-	if err != nil || file.Kind != source.Python && file.Kind != source.Notebook {
+	if err != nil || !file.Kind.IsPython() {
 		return nil
 	}
 	return v.store.parse(file).tree()

@@ -223,12 +223,7 @@ func (s *silence) given(scope *pyscan.Scope, e syntax.Expr, depth int) bool {
 func (s *silence) handed(scope *pyscan.Scope, name *syntax.Name, depth int) bool {
 	def := scope.Def(name)
 	if def == nil { // of a scope around this one
-		for outer := scope.Parent; outer != nil && outer.Kind != pyscan.ModuleScope; outer = outer.Parent {
-			if outer.Kind != pyscan.ClassScope && len(outer.Defs(name.ID)) > 0 {
-				return true
-			}
-		}
-		return false
+		return scope.Enclosed(name.ID)
 	}
 	return s.depends(scope, def, depth)
 }
