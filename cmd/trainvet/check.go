@@ -2,14 +2,17 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/trainvet/trainvet/lint/check"
 	"github.com/trainvet/trainvet/lint/nearest"
 	"github.com/trainvet/trainvet/lint/output"
+	"github.com/trainvet/trainvet/lint/workspace"
 )
 
 // checkFlags are the flags of `trainvet check`.
@@ -29,6 +32,7 @@ type checkFlags struct {
 	requireFit    bool
 	statistics    bool
 	jobs          int
+	cache         bool
 }
 
 func (a *app) check() *cobra.Command {
@@ -66,6 +70,7 @@ func (a *app) check() *cobra.Command {
 	flags.BoolVar(&f.diff, "diff", false, "print what --fix would change, and change nothing")
 	flags.BoolVar(&f.requireFit, "require-fit", false, "fail when the memory of a run could not be checked")
 	flags.BoolVar(&f.statistics, "statistics", false, "count findings by rule on stderr")
+	flags.BoolVar(&f.cache, "cache", false, "keep in the cache folder of the user where names occur in a project, so that a check of few files need not read the others")
 	flags.IntVar(&f.jobs, "jobs", 0, "files to check at a time (default: as many as there are processors)")
 	return command
 }
@@ -99,6 +104,9 @@ func (a *app) runCheck(f *checkFlags, paths []string) error {
 	}
 	in := a.inputs(f, paths)
 	options := check.Options{Rules: a.rules, Settings: in.settings, Jobs: f.jobs, Walk: in.walk, NoBaseline: f.writeBaseline != ""}
+	if f.cache {
+		options.Shelf = a.shelf()
+	}
 	if options.New, err = a.newCode(context.Background(), &f.newFrom, in.stdin != ""); err != nil {
 		return err
 	}
@@ -130,7 +138,26 @@ func (a *app) runCheck(f *checkFlags, paths []string) error {
 		return err
 	}
 	a.conclude(f, report)
+	if err := options.Shelf.Save(); err != nil {
+		a.complain("--cache: %s", output.Escape(err.Error()))
+	}
 	return nil
+}
+
+// shelf is where --cache keeps things. Another build of trainvet may see other names, and has its own.
+func (a *app) shelf() *workspace.Shelf {
+	folder, err := os.UserCacheDir()
+	if err != nil {
+		a.complain("--cache: %s", output.Escape(err.Error()))
+		return nil
+	}
+	maker := versionText()
+	if program, err := os.Executable(); err == nil {
+		if info, err := os.Stat(program); err == nil {
+			maker = fmt.Sprint(maker, info.Size(), info.ModTime().UnixNano())
+		}
+	}
+	return workspace.NewShelf(filepath.Join(folder, "trainvet"), maker)
 }
 
 // finish turns flags into what they mean.

@@ -37,12 +37,17 @@ type Options struct {
 	NoPrefilter bool
 	// NoBaseline shows the findings that a baseline records.
 	NoBaseline bool
+	// Shelf, where it is set, has what earlier checks of few files found out about all files of a project. Who made it saves it.
+	Shelf *workspace.Shelf
 	// New, where it is set, keeps the findings of new code only.
 	New *NewCode
 }
 
 // together is how many targets in a row share one view, where no result is kept for later: neighbours ask much the same.
 const together = 8
+
+// fewTargets is how many files of a project are few, as those of a commit are.
+const fewTargets = 16
 
 // Run checks the targets. Findings come from the targets alone; other files are read where a rule asks about them. The error is
 // a *SettingsError, and then nothing was checked, or that of the context.
@@ -67,6 +72,9 @@ func Run(ctx context.Context, snapshot *workspace.Snapshot, targets []Target, op
 	}
 	if options.Cache == nil {
 		snapshot = snapshot.Frugal()
+		if len(targets) > 0 && len(targets) <= fewTargets {
+			snapshot = snapshot.Few().Known(options.Shelf, targets[0].Path)
+		}
 	}
 	c := newChecker(snapshot.WithFacts(options.Settings.Facts).WithKnown(options.Settings.Known), options)
 	baselines, err := c.loadBaselines(settings)

@@ -120,9 +120,9 @@ func (c *checker) lookAhead(ctx context.Context, name string) {
 		return
 	}
 	c.prepare.Do(func() {
-		c.ahead.Go(func() {
-			guard(name, "", func() { c.snapshot.View(ctx).Forgetful().NamedIn(name) }) // a fault shows again where it is asked for
-		})
+		work := func() {}
+		guard(name, "", func() { work = c.snapshot.Survey(ctx, name) }) // a fault shows again where it is asked for
+		c.ahead.Go(func() { guard(name, "", work) })
 	})
 }
 

@@ -18,9 +18,10 @@ const textBudget = 64 << 20
 
 // texts count the file texts that are held.
 type texts struct {
-	uses  int // of files so far
-	bytes int // of the texts that are held and may go
-	max   int // 0: all are held
+	uses  int  // of files so far
+	bytes int  // of the texts that are held and may go
+	max   int  // 0: all are held
+	few   bool // what is read for an index alone is not held
 	seed  maphash.Seed
 }
 
@@ -50,6 +51,15 @@ func (s *Snapshot) Frugal() *Snapshot {
 			entry.kept = true // read before, without a print
 		}
 	}
+	return s
+}
+
+// Few makes a frugal snapshot, and those made from it, not hold a text that is read for an index of all files alone: few of those are asked for
+// again, and to read a file into memory that was used before takes a third of the time.
+func (s *Snapshot) Few() *Snapshot {
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	s.store.texts.few = true
 	return s
 }
 
@@ -147,6 +157,42 @@ func (st *store) forget(name string, entry *fileEntry) {
 	st.texts.bytes -= entry.size
 	st.undo(entry.file)
 	st.files[name] = &fileEntry{print: entry.print, before: true, used: entry.used}
+}
+
+// glance reads a file as the FS holds it for an index of all files. Where few of them will be asked for again it is not held: its text is good
+// until the buffer, which is given back, is used again.
+func (st *store) glance(files FS, name string, buffer []byte) (*source.File, []byte, error) {
+	st.mu.Lock()
+	entry, seed := st.files[name], st.texts.seed
+	held := !st.texts.few || st.texts.max == 0 || entry != nil && entry.file != nil
+	st.mu.Unlock()
+	if held {
+		file, err := st.file(files, name)
+		return file, buffer, err
+	}
+	raw, err := st.read(files, name, buffer[:0])
+	if err != nil {
+		return nil, buffer, err
+	}
+	st.mu.Lock()
+	if st.files[name] == nil {
+		st.files[name] = &fileEntry{print: maphash.Bytes(seed, raw), before: true}
+	}
+	st.mu.Unlock()
+	file, err := source.Decode(name, source.KindOf(name, raw[:min(len(raw), 128)]), raw)
+	return file, raw, err
+}
+
+// glanceAll reads files for an index, and has work done for each that can be read: by each reader in order, and not beyond the call.
+func (st *store) glanceAll(files FS, names []string, work func(reader, n int, file *source.File)) {
+	buffers := make([][]byte, readers(len(names)))
+	share(len(names), func(reader, n int) {
+		file, buffer, err := st.glance(files, names[n], buffers[reader])
+		buffers[reader] = buffer
+		if err == nil {
+			work(reader, n, file)
+		}
+	})
 }
 
 // Peek reads a file that is not held, and does not hold it: its text is good until the buffer, which is given back, is used again.

@@ -103,16 +103,22 @@ func (s *Snapshot) pythonFiles(root string, deepest int) []string {
 
 // indexFiles reads the files as the FS holds them.
 func (s *Snapshot) indexFiles(files []string) *nameIndex {
-	ins := make([]*indexer, readers(len(files)))
-	for i := range ins {
-		ins[i] = newIndexer()
-	}
-	share(len(files), func(reader, n int) {
-		if file, err := s.store.file(s.fs, files[n]); err == nil && file.Kind == source.Python {
+	ins := newIndexers(len(files))
+	s.store.glanceAll(s.fs, files, func(reader, n int, file *source.File) {
+		if file.Kind == source.Python {
 			ins[reader].read(int32(n), file.Text)
 		}
 	})
 	return joined(files, ins)
+}
+
+// newIndexers are those that so many files are worth.
+func newIndexers(files int) []*indexer {
+	ins := make([]*indexer, readers(files))
+	for i := range ins {
+		ins[i] = newIndexer()
+	}
+	return ins
 }
 
 // joined makes one index of what was read: the first numbers the names of all, and the lists of each are made side by side.

@@ -101,6 +101,25 @@ func (t *nameTable) grow() {
 	}
 }
 
+// fill makes the table of names that lie one after another, of which each is there once, by where each ends.
+func (t *nameTable) fill(names []byte, ends []int32) {
+	size := 128
+	for size < 2*len(ends) {
+		size *= 2
+	}
+	*t = nameTable{slots: make([]slot, size), bytes: names, starts: make([]int, 1, len(ends)+1)}
+	for number, end := range ends {
+		name := names[t.starts[number]:end]
+		_, hash := word(name, 0)
+		i := int(hash) & (size - 1)
+		for t.slots[i].number != 0 {
+			i = (i + 1) & (size - 1)
+		}
+		t.slots[i] = slot{hash, int32(number) + 1}
+		t.starts = append(t.starts, int(end))
+	}
+}
+
 // lists are one list of numbers for each name.
 type lists struct {
 	full  [][]pair // while they are collected: pieces, so that none is moved to make room

@@ -142,11 +142,16 @@ func (s *Snapshot) naming(key, base string) []string {
 func indexNames(s *Snapshot, in area) map[string][]string {
 	files := s.mayNames(in)
 	bases := make([][]string, len(files))
-	share(len(files), func(_, i int) {
-		if file, err := s.store.file(s.fs, files[i]); err == nil && len(file.Raw) <= MaxSettings { // it is checked itself sooner or later
+	s.store.glanceAll(s.fs, files, func(_, i int, file *source.File) {
+		if len(file.Raw) <= MaxSettings { // it is checked itself sooner or later
 			bases[i] = settingsNames(file.Text)
 		}
 	})
+	return namesOf(files, bases)
+}
+
+// namesOf says which files hold the base names of settings files, by those that each holds.
+func namesOf(files []string, bases [][]string) map[string][]string {
 	index := map[string][]string{}
 	for i, file := range files {
 		for _, base := range bases[i] {

@@ -227,6 +227,7 @@ type store struct {
 	indices   map[string]func() *nameIndex
 	naming    map[string]func() map[string][]string
 	words     *wordSets
+	edited    map[string][]*source.File // that changed since a shelf was filled, by its file
 
 	looks    sync.RWMutex
 	listings map[string]*listing
@@ -239,7 +240,7 @@ const TreeBudget = 4 << 20
 func newStore() *store {
 	return &store{files: map[string]*fileEntry{}, kinds: map[string]EntryKind{}, lists: map[string][]string{},
 		parsed: map[*source.File]*parsed{}, dropped: map[*source.File]weak.Pointer[pyscan.Module]{}, traits: map[*source.File]*traits{}, indices: map[string]func() *nameIndex{}, distances: map[distanceKey]func() *distances{},
-		naming: map[string]func() map[string][]string{}, words: &wordSets{}, listings: map[string]*listing{}, maximum: TreeBudget}
+		naming: map[string]func() map[string][]string{}, words: &wordSets{}, listings: map[string]*listing{}, edited: map[string][]*source.File{}, maximum: TreeBudget}
 }
 
 func (st *store) without(names []string) *store {
@@ -302,7 +303,7 @@ func (st *store) file(files FS, name string) (*source.File, error) {
 	st.mu.Unlock()
 	entry.once.Do(func() {
 		entry.err = errFailed // what stays where a panic ends this: nobody gets neither a file nor an error
-		raw, err := st.read(files, name)
+		raw, err := st.read(files, name, nil)
 		if err != nil {
 			entry.err = err
 			return
@@ -319,13 +320,13 @@ func (st *store) file(files FS, name string) (*source.File, error) {
 	return entry.file, entry.err
 }
 
-// read gives the bytes of a file, and asks the FS no more than it must where a listing says that it is one.
-func (st *store) read(files FS, name string) ([]byte, error) {
+// read gives the bytes of a file, behind others where that takes less, and asks the FS no more than it must where a listing says that it is one.
+func (st *store) read(files FS, name string, to []byte) ([]byte, error) {
 	if quick, is := files.(interface {
 		AppendListed(to []byte, name string) ([]byte, error)
 	}); is {
 		if kind, sure := st.listed(files, name); sure && kind == RegularFile {
-			return quick.AppendListed(nil, name)
+			return quick.AppendListed(to, name)
 		}
 	}
 	return files.ReadFile(name)
