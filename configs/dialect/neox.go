@@ -19,6 +19,9 @@ var GPTNeoX = &Dialect{
 		if d.format == configs.Flags || d.mapping("model") && d.mapping("training") || d.mapping("parallel") {
 			return false
 		}
+		if d.hasAny("architectures", "auto_map", "transformers_version") {
+			return false // the config.json of a model, some of which keep the names that GPT-NeoX gave its shape
+		}
 		return d.hasAny("pipe_parallel_size", "model_parallel_size") ||
 			d.has("num_attention_heads") && d.has("seq_length") && d.hasAny("train_iters", "lr_decay_iters", "attention_config") ||
 			d.count("lr_decay_style", "checkpoint_activations", "partition_activations", "pos_emb", "no_weight_tying", "train_data_paths",
