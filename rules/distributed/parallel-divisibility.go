@@ -168,7 +168,7 @@ func (d *division) vocabulary() {
 var splitsLayersEvenly = []string{"megatron", "nemo", "hf-training-args", "model-training-parallel", "accelerate", "verl"}
 
 // unevenKey are settings that lay the layers out by hand.
-var unevenKey = source.Pattern(`(first|last)_(pipeline|pp|stage)|(pipeline|pp|stage)s?_(\w*_)?(layout|split|partition|division|layers|num_layers)|` +
+var unevenKey = source.Pattern(`(first|last)_(pipeline|pp|stage)|(pipeline|pp|stage)s?_(\w*_)?(layout|split|partition|division|layers|num_layers|blocks)|` +
 	`layers?_(\w*_)?(list|split|partition|distribution|layout|per_stage|assignment)|uneven|standalone_embedding|account_for_(embedding|loss)|noop_layers|hybrid_(override|layer)_pattern|` +
 	`schedules_method|dualpipe`)
 
