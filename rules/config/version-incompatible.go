@@ -166,7 +166,7 @@ func (v *versions) demand(of, on string) {
 
 func (v *versions) match(m *match) {
 	a, b, ok := v.pair(m.of, m.on, m.refused)
-	if !ok {
+	if !ok || ofBranch(a) || ofBranch(b) {
 		return
 	}
 	var around, need pep440.Range
@@ -188,6 +188,13 @@ func (v *versions) match(m *match) {
 	if found && a.Range.Within(around) { // else some of what is asked for is not in the table
 		v.report(a, b, m.what, need.String(), m.as)
 	}
+}
+
+// ofBranch reports whether a build of a development branch is asked for, as nightly ones are: those that fit carry one date, whatever
+// their numbers, and the tables are of releases.
+func ofBranch(p workspace.Pin) bool {
+	version, exact := p.Range.Exact()
+	return exact && version.Dev >= 0
 }
 
 // toolkit compares torch_npu with the CANN of an image.
