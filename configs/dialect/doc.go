@@ -18,12 +18,13 @@ type doc struct {
 	folded  bool   // `--micro-batch-size` and `micro_batch_size` are one key
 	grouped bool   // keys of the root may also stand one level deeper, under headings that mean nothing
 	follows bool   // ${a.b} is the value at that path (OmegaConf)
+	class   string // whose arguments they are, in Python
 	prefix  string // of paths, where root is not the root of the file; ends in a dot
 }
 
 func (d *Dialect) doc(tree *configs.Tree, keys keySet) doc {
 	return doc{root: tree.Root, keys: keys, format: tree.Format, folded: d.dashes || tree.Format == configs.Flags, grouped: d.grouped,
-		follows: d.Loader == configs.LoaderOmegaConf && tree.Format == configs.YAML, whole: tree.Root}
+		follows: d.Loader == configs.LoaderOmegaConf && tree.Format == configs.YAML, whole: tree.Root, class: tree.Class}
 }
 
 // ofHydra reports whether Hydra composes the file, or makes objects of its sections.

@@ -128,7 +128,7 @@ func hfBefore(r *reader) {
 
 func hfAfter(r *reader) {
 	swift := r.hasAny(swiftKeys...)
-	trl := !swift && r.hasAny(trlKeys...)
+	trl := !swift && (r.hasAny(trlKeys...) || strings.HasPrefix(r.class, "trl."))
 	version := r.dialect.Version
 	switch {
 	case swift:

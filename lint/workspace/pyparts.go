@@ -154,7 +154,7 @@ func (v *View) argumentsOf(m *pyscan.Module, scope *pyscan.Scope, call *syntax.C
 	if len(call.Args) > 1 {
 		root.Open = true
 	}
-	return newPart(m.File.Path, "", &configs.Tree{Format: configs.Python, Root: root}, class.dialect)
+	return newPart(m.File.Path, "", &configs.Tree{Format: configs.Python, Root: root, Class: name}, class.dialect)
 }
 
 // keywordNode is the mapping that the keyword arguments of a call are. `**more` counts where it is a dict that is known.

@@ -136,6 +136,14 @@ func (m mismatch) precision() {
 		return
 	}
 	dtype, _ := compute.Get()
+	if pin, asks := m.trl(); asks && compute.How() == plan.IsDefault && pin.Known() {
+		switch pin.Since(brainByDefault) {
+		case pyscan.Maybe:
+			return
+		case pyscan.No:
+			dtype = plan.Float32
+		}
+	}
 	for name, kind := range map[string]plan.DType{"fp16": plan.Float16, "bf16": plan.BFloat16} {
 		item := itemBelow(m.part.Tree.Root, []string{name, "enabled"})
 		if item == nil || item.Value == nil || item.Value.Kind != configs.Scalar || item.Value.Open {
@@ -158,6 +166,19 @@ func (m mismatch) precision() {
 		}
 		m.report(item, fact, here, there, true)
 	}
+}
+
+// brainByDefault is the release of TRL from which on its arguments say bf16 where nobody sets fp16.
+const brainByDefault = "0.19.0"
+
+// trl is what is asked for of TRL, where the Trainer's arguments are of a class of its.
+func (m mismatch) trl() (workspace.Pin, bool) {
+	for _, part := range m.run.Parts {
+		if part.OfTrainer() && strings.HasPrefix(part.Tree.Class, "trl.") {
+			return m.pass.Pin(part.Path, "trl"), true
+		}
+	}
+	return workspace.Pin{}, false
 }
 
 // number is what a key says, if it is a plain number.
