@@ -3,6 +3,7 @@ package config
 import (
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/trainvet/trainvet/configs"
@@ -246,7 +247,7 @@ func needsSampling(pass *lint.Pass, part *workspace.Part) {
 // needsPartition: the rest of activation_checkpointing builds on partitioned activations.
 func needsPartition(pass *lint.Pass, part *workspace.Part) {
 	section := part.Tree.Root.Get("activation_checkpointing")
-	if section == nil || section.Kind != configs.Mapping || section.Open {
+	if section == nil || section.Kind != configs.Mapping || section.Open || section.Item("contiguous_memory_optimization") == nil && section.Item("cpu_checkpointing") == nil || checkpointsElsewhere(pass, part) {
 		return
 	}
 	partition, known := switchAt(part, "activation_checkpointing", "partition_activations")
@@ -263,6 +264,16 @@ func needsPartition(pass *lint.Pass, part *workspace.Part) {
 	if item := section.Item("contiguous_memory_optimization"); isOn(part, item) && partition && lacks(section, "number_checkpoints") {
 		pass.Reportf(item.KeyAt, "contiguous_memory_optimization needs number_checkpoints, the number of checkpointed layers: DeepSpeed stops at the first checkpoint").As(lint.Warning)
 	}
+}
+
+// checkpointsElsewhere reports whether HF's integration reads the config, and nothing in the project hands one to DeepSpeed's own
+// checkpointing, which alone reads this section: the Trainer's models call torch's.
+func checkpointsElsewhere(pass *lint.Pass, part *workspace.Part) bool {
+	integrated := slices.ContainsFunc(pass.Runs(part.Path), func(run *workspace.Run) bool {
+		config, _ := run.Integrated()
+		return config != nil && config.Path == part.Path
+	})
+	return integrated && !pass.Spells(part.Path, "checkpointing.configure") && !pass.Spells(part.Path, "activation_checkpointing.checkpointing")
 }
 
 func needsRate(pass *lint.Pass, part *workspace.Part) {
