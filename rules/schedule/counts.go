@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/lint/constant"
 	"github.com/trainvet/trainvet/lint/source"
 	"github.com/trainvet/trainvet/lint/workspace"
 	"github.com/trainvet/trainvet/pyscan"
@@ -215,15 +216,19 @@ func sameBoundary(a, b *loop.Cond) bool {
 	return a.Kind == b.Kind && (a.N == nil) == (b.N == nil) && (a.N == nil || a.Scope.Module.File.Slice(a.N.Span()) == b.Scope.Module.File.Slice(b.N.Span()))
 }
 
-// advanced calls visit for each event that advances a schedule in a loop that accumulates.
+// advanced calls visit for each event that advances a schedule in a loop that accumulates. A parameter that every caller leaves at None is none.
 func advanced(pass *lint.Pass, w *loop.Window, visit func(*loop.Event, rate)) {
-	for _, sched := range w.Micro.Of(loop.SchedulerStep) {
-		visit(sched, rateOf(pass, w, sched, true))
-	}
-	if w.Outer != nil {
-		for _, sched := range w.Outer.Of(loop.SchedulerStep) {
-			visit(sched, rateOf(pass, w, sched, false))
+	each := func(l *loop.Loop, micro bool) {
+		for _, sched := range l.Of(loop.SchedulerStep) {
+			if on, known := pass.Constant(pass.Expand(sched.On)); known && on.Kind() == constant.None {
+				continue
+			}
+			visit(sched, rateOf(pass, w, sched, micro))
 		}
+	}
+	each(w.Micro, true)
+	if w.Outer != nil {
+		each(w.Outer, false)
 	}
 }
 
