@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/trainvet/trainvet/pyscan"
@@ -160,9 +161,16 @@ func (b *builder) conditions(e syntax.Expr, negated bool, depth int) []Cond {
 func (b *builder) passed(def *pyscan.Def, negated bool, depth int) []Cond {
 	scope, e := given(b.scope, b.frame, def)
 	if e == nil {
+		scope, e = left(b.scope, b.frame, def)
+	}
+	if e == nil {
 		return nil
 	}
-	switch e.(type) {
+	switch e := e.(type) {
+	case *syntax.Constant:
+		if e.Kind != syntax.TrueConstant && e.Kind != syntax.FalseConstant {
+			return nil // of a number, a text or None the function may test more than that it is there
+		}
 	case *syntax.Name, *syntax.Compare, *syntax.BoolOp, *syntax.UnaryOp, *syntax.BinOp, *syntax.Attribute, *syntax.Call:
 	default:
 		return nil
@@ -207,6 +215,25 @@ func given(scope *pyscan.Scope, frame *pyscan.Frame, def *pyscan.Def) (*pyscan.S
 		}
 	}
 	return outer, call.Args[position]
+}
+
+// left is the default that a parameter has where the caller of its function certainly hands nothing over for it.
+func left(scope *pyscan.Scope, frame *pyscan.Frame, def *pyscan.Def) (*pyscan.Scope, syntax.Expr) {
+	if def.Kind != pyscan.ParamDef || frame == nil || frame.Scope != scope || frame.Caller.Module == nil || scope.Parent == nil {
+		return nil, nil
+	}
+	call, ok := frame.Caller.Node.(*syntax.Call)
+	if !ok || slices.ContainsFunc(call.Keywords, func(k *syntax.Keyword) bool { return k.Arg == "" || k.Arg == scope.Params[def.Param()].Name }) {
+		return nil, nil
+	}
+	position := def.Param()
+	if frame.Self != nil {
+		position--
+	}
+	if len(call.Args) > position || slices.ContainsFunc(call.Args, func(arg syntax.Expr) bool { _, star := arg.(*syntax.Starred); return star }) {
+		return nil, nil
+	}
+	return scope.Parent, scope.Params[def.Param()].Default
 }
 
 func isTest(e syntax.Expr) bool {
