@@ -16,13 +16,15 @@ const maxClosure = 200
 // Closure lists the Python files that run when a file is imported: itself, and what it imports from the project, directly or
 // not, nearest first.
 func (v *View) Closure(name string) []string {
-	return reach(name, func(file string) []string {
-		var files []string
-		for _, i := range v.importsOf(file) {
-			files = append(files, v.importedFiles(file, i)...)
-		}
-		return files
-	})
+	return reach(name, v.DirectImports)
+}
+
+// DirectImports lists the files of the project that a Python file itself imports.
+func (v *View) DirectImports(name string) (files []string) {
+	for _, i := range v.importsOf(name) {
+		files = append(files, v.importedFiles(name, i)...)
+	}
+	return files
 }
 
 // reach follows a relation between files breadth first, up to maxClosure files.

@@ -1,6 +1,8 @@
 package data
 
 import (
+	"slices"
+
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/workspace"
 	"github.com/trainvet/trainvet/pyscan"
@@ -49,9 +51,26 @@ type use struct {
 // uses lists the loops over DataLoaders in a file and in those that import it.
 func uses(pass *lint.Pass, module *pyscan.Module) []use {
 	files := append([]string{module.File.Path}, pass.Importers(module.File.Path)...)
-	if len(files) > maxUsers {
-		files = files[:maxUsers]
+	return usesIn(pass, files[:min(len(files), maxUsers)])
+}
+
+// handedOn lists the loops over DataLoaders in the files that are imported by those that uses looks at: programs keep their training loop in a
+// file of its own and hand it their loaders.
+func handedOn(pass *lint.Pass, module *pyscan.Module) []use {
+	users := append([]string{module.File.Path}, pass.Importers(module.File.Path)...)
+	users = users[:min(len(users), maxUsers)]
+	var files []string
+	for _, user := range users {
+		for _, file := range pass.DirectImports(user) {
+			if text := pass.Text(file); len(files) < maxUsers && text != nil && text.Has("backward(") && !slices.Contains(users, file) && !slices.Contains(files, file) {
+				files = append(files, file)
+			}
+		}
 	}
+	return usesIn(pass, files)
+}
+
+func usesIn(pass *lint.Pass, files []string) []use {
 	var list []use
 	for _, file := range files {
 		m := pass.Module(file)

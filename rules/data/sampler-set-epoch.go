@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/lint/constant"
 	"github.com/trainvet/trainvet/lint/source"
 	"github.com/trainvet/trainvet/lint/workspace"
 	"github.com/trainvet/trainvet/pyscan"
@@ -33,20 +34,26 @@ func checkSampler(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, c
 	if pass.OpenKeywords(scope, nil, call) || workspace.IsTest(module.File.Path) {
 		return
 	}
-	if shuffle := pass.Arg(scope, nil, call, "shuffle", 3); shuffle != nil && pass.Truthy(shuffle) != pyscan.Yes {
+	if shuffles(pass, scope, nil, call) == pyscan.No {
 		return
 	}
 	if stmt := statement(scope, call); stmt == nil || evaluates(scope, stmt) {
 		return
 	}
-	for _, use := range uses(pass, module) {
-		if !fedBy(pass, use.loader, call) {
+	list := uses(pass, module)
+	if !slices.ContainsFunc(list, func(use use) bool { return fedBy(pass, use.loader, call) != nil }) {
+		list = handedOn(pass, module)
+	}
+	for _, use := range list {
+		made := fedBy(pass, use.loader, call)
+		if made == nil || shuffles(pass, scope, made.Frame, call) != pyscan.Yes {
 			continue
 		}
 		if use.epochs == nil && !calledInLoop(pass, use.scope) {
 			continue
 		}
-		if once(pass, use) || restarts(use) || renewed(scope, call, use) || setsEpoch(pass, module) || prepared(pass, module) { // other files are asked last
+		loops := use.scope.Module
+		if once(pass, use) || restarts(use) || renewed(scope, call, use) || setsEpoch(pass, module) || prepared(pass, module) || loops != module && (setsEpoch(pass, loops) || prepared(pass, loops)) { // other files are asked last
 			return
 		}
 		d := pass.Reportf(module.File.At(call.Span()), "set_epoch is never called on this sampler: it shuffles with the same seed in every epoch, so each rank sees the same batches in the same order again")
@@ -56,6 +63,22 @@ func checkSampler(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, c
 		}
 		return
 	}
+}
+
+// shuffles reports whether a sampler shuffles, in the call that a frame is of: a function may make those of training and of evaluation.
+func shuffles(pass *lint.Pass, scope *pyscan.Scope, frame *pyscan.Frame, call *syntax.Call) pyscan.Truth {
+	shuffle := pass.Arg(scope, frame, call, "shuffle", 3)
+	if shuffle == nil {
+		return pyscan.Yes
+	}
+	if test, ok := shuffle.(*pyscan.Op); ok && len(test.Operands) == 2 { // shuffle=mode == "train"
+		a, ok := pass.Constant(test.Operands[0])
+		b, ok2 := pass.Constant(test.Operands[1])
+		if is, decided := constant.Compare(test.Name, a, b); ok && ok2 && decided {
+			return pyscan.Truly(is)
+		}
+	}
+	return pass.Truthy(shuffle)
 }
 
 func statement(scope *pyscan.Scope, node syntax.Node) syntax.Stmt {
@@ -88,22 +111,22 @@ func setsEpoch(pass *lint.Pass, module *pyscan.Module) bool {
 	return slices.ContainsFunc(pass.Closure(module.File.Path), says) || slices.ContainsFunc(pass.Importers(module.File.Path), says)
 }
 
-// fedBy reports whether a loader takes its samples from the sampler that a call makes.
-func fedBy(pass *lint.Pass, loader *pyscan.Instance, sampler *syntax.Call) bool {
+// fedBy is the sampler that a call makes where a loader takes its samples from it; else nil.
+func fedBy(pass *lint.Pass, loader *pyscan.Instance, sampler *syntax.Call) *pyscan.Instance {
 	if loader.At.Module == nil {
-		return false
+		return nil
 	}
 	scope := pyscan.ScopeAt(loader.At.Module, loader.Call)
 	value := pass.Arg(scope, loader.Frame, loader.Call, "sampler", 3)
 	if value == nil {
-		return false
+		return nil
 	}
 	for _, one := range workspace.Alternatives(pass.Expand(value)) {
 		if inst, ok := one.(*pyscan.Instance); ok && inst.Call == sampler {
-			return true
+			return inst
 		}
 	}
-	return false
+	return nil
 }
 
 func calledInLoop(pass *lint.Pass, function *pyscan.Scope) bool {
