@@ -83,7 +83,7 @@ func usesIn(pass *lint.Pass, files []string) []use {
 				continue
 			}
 			scope := pyscan.ScopeAt(m, loop)
-			for _, one := range workspace.Alternatives(pass.Expand(pass.Eval(scope, nil, iterated(loop.Iter)))) {
+			for _, one := range workspace.Alternatives(pass.Expand(pass.Eval(scope, nil, iterated(pass, scope, loop.Iter)))) {
 				if inst, ok := one.(*pyscan.Instance); ok && inst.Call != nil && pass.ExternalName(inst.Of) == loaderClass {
 					list = append(list, use{scope, loop, outerLoop(scope, loop), inst})
 				}
@@ -93,22 +93,58 @@ func usesIn(pass *lint.Pass, files []string) []use {
 	return list
 }
 
-// iterated takes off what loops put around a loader: enumerate, tqdm, iter, zip's first.
-func iterated(e syntax.Expr) syntax.Expr {
+// iterated takes off what loops put around a loader: enumerate, tqdm, iter, zip's first, and generators of the project that hand its batches on.
+func iterated(pass *lint.Pass, scope *pyscan.Scope, e syntax.Expr) syntax.Expr {
 	for range 4 {
 		call, ok := e.(*syntax.Call)
 		if !ok || len(call.Args) == 0 {
 			return e
 		}
-		name := pyscan.PathEnd(call.Func)
-		switch name {
+		switch pyscan.PathEnd(call.Func) {
 		case "enumerate", "tqdm", "iter", "islice", "trange", "track":
 			e = call.Args[0]
-		default:
+			continue
+		}
+		inner := yielded(pass, scope, call)
+		if inner == nil {
 			return e
 		}
+		e = inner
 	}
 	return e
+}
+
+// yielded is the argument of a call whose elements a generator of the project yields one after another, as the log_every of a MetricLogger does with
+// a loader; nil for any other call.
+func yielded(pass *lint.Pass, scope *pyscan.Scope, call *syntax.Call) syntax.Expr {
+	f := pass.Called(pass.Eval(scope, nil, call.Func))
+	if f == nil {
+		return nil
+	}
+	for _, value := range f.Scope.Yields() {
+		name, ok := value.(*syntax.Name)
+		if !ok {
+			continue
+		}
+		element := f.Scope.Def(name)
+		if element == nil || element.Kind != pyscan.IterDef {
+			continue
+		}
+		over := element.Value
+		if count, ok := over.(*syntax.Call); ok && pyscan.PathEnd(count.Func) == "enumerate" && len(count.Args) > 0 {
+			over = count.Args[0]
+		}
+		if param, ok := over.(*syntax.Name); ok {
+			if def := f.Scope.Def(param); def != nil && def.Kind == pyscan.ParamDef {
+				position := def.Param()
+				if f.Self != nil {
+					position--
+				}
+				return workspace.Argument(call, param.ID, position)
+			}
+		}
+	}
+	return nil
 }
 
 // outerLoop is the loop around a loop in the same function, or nil.
