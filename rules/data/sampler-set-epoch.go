@@ -46,7 +46,7 @@ func checkSampler(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, c
 	}
 	for _, use := range list {
 		made := fedBy(pass, use.loader, call)
-		if made == nil || shuffles(pass, scope, made.Frame, call) != pyscan.Yes {
+		if made == nil || shuffles(pass, scope, made.Frame, call) != pyscan.Yes || passedBy(pass, scope, made.Frame, call) {
 			continue
 		}
 		if use.epochs == nil && !calledInLoop(pass, use.scope) {
@@ -79,6 +79,21 @@ func shuffles(pass *lint.Pass, scope *pyscan.Scope, frame *pyscan.Frame, call *s
 		}
 	}
 	return pass.Truthy(shuffle)
+}
+
+// passedBy reports whether a call is not reached in the call of its function that a frame is of, by the tests around it.
+func passedBy(pass *lint.Pass, scope *pyscan.Scope, frame *pyscan.Frame, call *syntax.Call) bool {
+	return slices.ContainsFunc(workspace.Around(scope, call), func(stmt syntax.Stmt) bool {
+		test, ok := stmt.(*syntax.If)
+		if !ok {
+			return false
+		}
+		holds := pass.Truthy(pass.Eval(scope, frame, test.Test))
+		within := func(body []syntax.Stmt) bool {
+			return slices.ContainsFunc(body, func(s syntax.Stmt) bool { return inside(s, call) })
+		}
+		return holds == pyscan.No && within(test.Body) || holds == pyscan.Yes && within(test.OrElse)
+	})
 }
 
 func statement(scope *pyscan.Scope, node syntax.Node) syntax.Stmt {
@@ -133,8 +148,10 @@ func calledInLoop(pass *lint.Pass, function *pyscan.Scope) bool {
 	found := false
 	for _, site := range pass.Callers(function) {
 		for _, stmt := range workspace.Around(site.Scope, site.Call) {
-			switch stmt.(type) {
-			case *syntax.For, *syntax.While:
+			switch stmt := stmt.(type) {
+			case *syntax.For:
+				found = found || !inside(stmt.Iter, site.Call) // what a loop goes through is made once
+			case *syntax.While:
 				found = true
 			}
 		}
