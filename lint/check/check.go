@@ -81,6 +81,9 @@ func Run(ctx context.Context, snapshot *workspace.Snapshot, targets []Target, op
 	if err != nil {
 		return nil, err
 	}
+	for _, s := range settings {
+		c.selects(s)
+	}
 	results := make([]*result, len(targets))
 	idle := c.idle(ctx, targets, settings)
 	done := countProjects(c.snapshot, targets)
@@ -170,49 +173,75 @@ type checker struct {
 	snapshot *workspace.Snapshot
 	options  Options
 	words    ruleWords
+	selected map[*Settings][]bool // whether rules are, by their number
 
 	prepare sync.Once
 	ahead   sync.WaitGroup // what is worked out before it is asked for
 }
 
 func newChecker(snapshot *workspace.Snapshot, options Options) *checker {
-	return &checker{snapshot: snapshot, options: options, words: options.Cache.wordsOf(options.Rules)}
+	return &checker{snapshot: snapshot, options: options, words: options.Cache.wordsOf(options.Rules), selected: map[*Settings][]bool{}}
+}
+
+// selects notes which rules settings select.
+func (c *checker) selects(settings *Settings) {
+	if c.selected[settings] != nil {
+		return
+	}
+	selected := make([]bool, len(c.options.Rules))
+	for i, rule := range c.options.Rules {
+		selected[i] = settings.selected[rule]
+	}
+	c.selected[settings] = selected
 }
 
 // ruleWords are the words that rules look for.
 type ruleWords struct {
 	rules []*lint.Rule
 	find  *mentions
-	needs [][]int // of each rule, the words of which one must be there; nil: none
+	wants []wanted // by the number of a rule
 
 	number map[string]int // of each word
 	index  map[*lint.Rule]int
 }
 
+// wanted is what a file must be for a rule to look at it.
+type wanted struct {
+	words  source.Numbers // of which one must be there
+	always bool           // none must
+	kinds  [kinds]bool
+	engine bool // it is a rule of the engine
+	syntax bool // it is syntaxError
+}
+
 func newRuleWords(rules []*lint.Rule) ruleWords {
-	made := ruleWords{rules: rules, needs: make([][]int, len(rules)), index: make(map[*lint.Rule]int, len(rules))}
+	made := ruleWords{rules: rules, wants: make([]wanted, len(rules)), index: make(map[*lint.Rule]int, len(rules))}
 	var words []string
 	number := map[string]int{}
-	add := func(word string) int {
+	add := func(word string) {
 		if _, known := number[word]; !known {
 			number[word] = len(words)
 			words = append(words, word)
 		}
-		return number[word]
-	}
-	for i, rule := range rules {
-		made.index[rule] = i
-		for _, word := range rule.Mentions {
-			made.needs[i] = append(made.needs[i], add(word))
-		}
 	}
 	for _, rule := range rules {
-		for _, word := range rule.Looks {
+		for _, word := range slices.Concat(rule.Mentions, rule.Looks) {
 			add(word)
 		}
 	}
 	for _, word := range workspace.Looks {
 		add(word)
+	}
+	for i, rule := range rules {
+		made.index[rule] = i
+		want := wanted{words: source.NewNumbers(len(words)), always: len(rule.Mentions) == 0, engine: ofEngine(rule), syntax: rule.Name == syntaxError}
+		for _, word := range rule.Mentions {
+			want.words.Add(number[word])
+		}
+		for kind := range want.kinds {
+			want.kinds[kind] = looksAt(rule, kind)
+		}
+		made.wants[i] = want
 	}
 	made.find, made.number = newMentions(words), number
 	return made

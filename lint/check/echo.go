@@ -44,12 +44,17 @@ func loudness(pass *lint.Pass, d *lint.Diagnostic) lint.Severity {
 
 // below are, for calls that findings stand at, the calls and events that they lead to.
 func (s *subject) below(pass *lint.Pass, loops []*loop.Loop) map[source.Place][]source.Place {
-	reported := map[source.Place]bool{}
-	pass.Each(func(d *lint.Diagnostic) { reported[d.At] = true })
-	below := map[source.Place][]source.Place{}
+	var reported map[source.Place]bool
+	pass.Each(func(d *lint.Diagnostic) {
+		if reported == nil {
+			reported = map[source.Place]bool{}
+		}
+		reported[d.At] = true
+	})
 	if len(reported) == 0 {
-		return below
+		return nil
 	}
+	below := map[source.Place][]source.Place{}
 	for _, l := range loops {
 		for event := range l.All {
 			if len(event.Via) == 0 || !reported[event.Via[0]] {

@@ -3,6 +3,8 @@ package check
 import (
 	"bytes"
 	"encoding/binary"
+
+	"github.com/trainvet/trainvet/lint/source"
 )
 
 // mentions finds, in one pass over a text, which of many byte strings it contains. It looks at every other place of the text: wherever a string
@@ -22,7 +24,7 @@ func newMentions(words []string) *mentions {
 	m.words = make([][]tail, 1)
 	for number, word := range words {
 		if len(word) < minSifted {
-			m.short = append(m.short, tail{word: word, number: number})
+			m.short = append(m.short, newTail(word, number, 0))
 			continue
 		}
 		m.add(word, number, 2)
@@ -30,36 +32,39 @@ func newMentions(words []string) *mentions {
 	return m
 }
 
-// in reports for each string whether text contains it.
-func (m *mentions) in(text []byte) []bool {
-	found := make([]bool, m.count)
+// in gives the numbers of the strings that text contains.
+func (m *mentions) in(text []byte) source.Numbers {
+	found := source.NewNumbers(m.count)
 	for _, t := range m.short {
-		found[t.number] = bytes.Contains(text, []byte(t.word))
+		if bytes.Contains(text, []byte(t.word)) {
+			found.Add(t.number)
+		}
 	}
 	at := 0
 	for ; at+8 <= len(text); at += 6 { // three places at a time
-		eight := binary.LittleEndian.Uint64(text[at:])
-		one, two, three := hashThree(uint32(eight)&0xFFFFFF), hashThree(uint32(eight>>16)&0xFFFFFF), hashThree(uint32(eight>>32)&0xFFFFFF)
-		if (m.may[one/64]>>(one%64)|m.may[two/64]>>(two%64)|m.may[three/64]>>(three%64))&1 == 0 {
+		eight := binary.LittleEndian.Uint64(text[at : at+8])
+		one, two, three := m.slots[hashThree(uint32(eight))], m.slots[hashThree(uint32(eight>>16))], m.slots[hashThree(uint32(eight>>32))]
+		if one|two|three == 0 {
 			continue
 		}
-		for i, hash := range [...]uint32{one, two, three} {
-			if m.may[hash/64]>>(hash%64)&1 != 0 {
-				m.mark(found, text, at+2*i, hash)
+		for i, slot := range [...]uint16{one, two, three} {
+			if slot != 0 {
+				m.mark(found, text, at+2*i, slot)
 			}
 		}
 	}
 	for ; at+3 <= len(text); at += 2 {
-		m.mark(found, text, at, hashThree(uint32(text[at])|uint32(text[at+1])<<8|uint32(text[at+2])<<16))
+		m.mark(found, text, at, m.slots[hashThree(uint32(text[at])|uint32(text[at+1])<<8|uint32(text[at+2])<<16)])
 	}
 	return found
 }
 
-// mark notes the strings around a place where three bytes of them may stand, going by their hash.
-func (m *mentions) mark(found []bool, text []byte, at int, hash uint32) {
-	for _, t := range m.words[m.slots[hash]] {
-		if !found[t.number] && t.at(text, at) {
-			found[t.number] = true
+// mark notes the strings of a slot that stand around a place.
+func (m *mentions) mark(found source.Numbers, text []byte, at int, slot uint16) {
+	tails := m.words[slot]
+	for i := range tails {
+		if t := &tails[i]; !found.Has(t.number) && t.at(text, at) {
+			found.Add(t.number)
 		}
 	}
 }

@@ -60,27 +60,38 @@ func (c *checker) look(view *workspace.View, file *source.File, target Target, s
 	if !named && isData(file) {
 		return
 	}
-	run, relevant := c.chosen(file, target, settings)
-	if len(run) == 0 && !file.Has(Word) {
+	chosen := c.chosen(file, target, settings)
+	if !chosen.any && !file.Has(Word) {
 		return
 	}
 	c.lookAhead(view.Context(), file.Path)
-	subject := subject{view: view, file: file, names: slices.ContainsFunc(run, func(rule *lint.Rule) bool { return !ofEngine(rule) })}
+	subject := subject{view: view, file: file, names: chosen.names}
 	subject.parse()
 	if r.unreadable = subject.bound(); r.unreadable != "" {
 		return
 	}
 	var findings []Finding
-	for _, rule := range run {
-		pass := lint.NewPass(view, rule, settings.Options[rule.Name])
-		if fault := guard(file.Path, rule.Name, func() { subject.run(pass, relevant.has(rule) || named) }); fault != nil {
+	var pass lint.Pass // of one rule after another
+	run := func(rule *lint.Rule, has bool) {
+		pass = *lint.NewPass(view, rule, settings.Options[rule.Name])
+		if fault := guard(file.Path, rule.Name, func() { subject.run(&pass, has || named) }); fault != nil {
 			r.faults = append(r.faults, *fault)
-			continue
+			return
 		}
 		for _, d := range pass.Findings() {
 			if d.At.Path == file.Path {
 				findings = append(findings, Finding{Rule: rule, Diagnostic: d})
 			}
+		}
+	}
+	for i, rule := range c.options.Rules {
+		if chosen.flags[i]&woken != 0 {
+			run(rule, chosen.flags[i]&hasWord != 0)
+		}
+	}
+	for _, own := range chosen.custom {
+		if own.flags&woken != 0 {
+			run(own.rule, own.flags&hasWord != 0)
 		}
 	}
 	if ctx := view.Context(); ctx != nil && ctx.Err() != nil {
@@ -89,7 +100,7 @@ func (c *checker) look(view *workspace.View, file *source.File, target Target, s
 	findings = cascade(findings)
 	if doc := subject.doc(); doc != nil && len(r.faults) == 0 {
 		all := append(slices.Clip(c.options.Rules), settings.customRules()...)
-		findings, r.suppressed = suppress(file, doc, findings, all, relevant.on, settings.RequireReason)
+		findings, r.suppressed = suppress(file, doc, findings, all, chosen.on, settings.RequireReason)
 	}
 	findings, ignored := c.perFile(file, findings, settings)
 	r.suppressed += ignored
@@ -101,7 +112,7 @@ func (c *checker) look(view *workspace.View, file *source.File, target Target, s
 	r.findings = sortFindings(findings)
 	c.keep(r.findings)
 	rule := lint.Find(c.options.Rules, memoryRule)
-	if rule == nil || relevant.on(rule) {
+	if rule == nil || chosen.on(rule) {
 		if fault := guard(file.Path, "", func() { r.unverified = subject.unverified() }); fault != nil {
 			r.faults = append(r.faults, *fault)
 		}
@@ -141,32 +152,27 @@ func (c *checker) keep(findings []Finding) {
 	}
 }
 
-// chosen gives the rules that are on and have one of their words in the file. Relevant says of every rule that is on whether it
-// has a word, also where the prefilter is off.
-func (c *checker) chosen(file *source.File, target Target, settings *Settings) (run []*lint.Rule, relevant relevance) {
+// chosen says of the rules which are on for a file, which have a word in it, also where the prefilter is off, and which look at it.
+func (c *checker) chosen(file *source.File, target Target, settings *Settings) *choice {
 	found := c.words.find.in(file.Text)
 	file.Know(c.words.number, found)
-	relevant = relevance{index: c.words.index, flags: make([]uint8, len(c.options.Rules))}
-	states := c.options.NoPrefilter || !file.Kind.IsPython() || workspace.MayState(file)
-	for i, rule := range c.options.Rules {
-		if !settings.selected[rule] || target.Test && !settings.Tests && !ofEngine(rule) {
+	made := &choice{index: c.words.index, flags: make([]uint8, len(c.options.Rules))}
+	kind := kindFor(file.Kind.IsPython(), c.options.NoPrefilter || workspace.MayState(file))
+	tested := target.Test && !settings.Tests
+	for i, selected := range c.selected[settings] {
+		want := &c.words.wants[i]
+		if !selected || tested && !want.engine {
 			continue
 		}
-		has := c.words.needs[i] == nil
-		for _, word := range c.words.needs[i] {
-			has = has || found[word]
+		flags := isOn
+		if want.always || want.words.Meets(found) || want.syntax && file.Fault != "" { // of which the words were not read
+			flags |= hasWord
 		}
-		has = has || file.Fault != "" && rule.Name == syntaxError // its words were not read
-		relevant.flags[i] = isOn
-		if has {
-			relevant.flags[i] |= hasWord
+		if want.kinds[kind] && (flags&hasWord != 0 || c.options.NoPrefilter || want.syntax && target.Named) {
+			flags |= woken
+			made.any, made.names = true, made.names || !want.engine
 		}
-		if !looksAt(rule, file, states) {
-			continue
-		}
-		if has || c.options.NoPrefilter || target.Named && rule.Name == syntaxError {
-			run = append(run, rule)
-		}
+		made.flags[i] = flags
 	}
 	absolute := ""
 	if len(settings.Custom) > 0 {
@@ -178,52 +184,68 @@ func (c *checker) chosen(file *source.File, target Target, settings *Settings) (
 		if !settings.selected[rule] || target.Test && !settings.Tests || !own.all && !own.files.covers(absolute) {
 			continue
 		}
-		has := len(rule.Mentions) == 0 || slices.ContainsFunc(rule.Mentions, func(word string) bool { return bytes.Contains(file.Text, []byte(word)) })
-		if relevant.custom == nil {
-			relevant.custom = map[*lint.Rule]bool{}
+		flags := isOn
+		if len(rule.Mentions) == 0 || slices.ContainsFunc(rule.Mentions, func(word string) bool { return bytes.Contains(file.Text, []byte(word)) }) {
+			flags |= hasWord
 		}
-		relevant.custom[rule] = has
-		if has || c.options.NoPrefilter {
-			run = append(run, rule)
+		if flags&hasWord != 0 || c.options.NoPrefilter {
+			flags |= woken
+			made.any, made.names = true, made.names || !ofEngine(rule)
 		}
+		made.custom = append(made.custom, ownChoice{rule, flags})
 	}
-	return run, relevant
+	return made
 }
 
-// relevance says of the rules which are on for a file, and which of those have a word in it.
-type relevance struct {
+// choice says what the rules do with a file.
+type choice struct {
 	index  map[*lint.Rule]int
-	flags  []uint8
-	custom map[*lint.Rule]bool // those of the settings that are on
+	flags  []uint8     // by the number of a rule
+	custom []ownChoice // of the settings' own rules, those that are on
+
+	any   bool // one of them looks at the file
+	names bool // and of these one is not of the engine
+}
+
+type ownChoice struct {
+	rule  *lint.Rule
+	flags uint8
 }
 
 const (
 	isOn uint8 = 1 << iota
 	hasWord
+	woken
 )
 
-func (r relevance) on(rule *lint.Rule) bool {
-	if i, known := r.index[rule]; known {
-		return r.flags[i] != 0
+func (c *choice) on(rule *lint.Rule) bool {
+	if i, known := c.index[rule]; known {
+		return c.flags[i] != 0
 	}
-	_, on := r.custom[rule]
-	return on
+	return slices.ContainsFunc(c.custom, func(own ownChoice) bool { return own.rule == rule })
 }
 
-func (r relevance) has(rule *lint.Rule) bool {
-	if i, known := r.index[rule]; known {
-		return r.flags[i]&hasWord != 0
+// kinds are how many kinds of files there are for a rule: Python or not, which may state settings or not.
+const kinds = 4
+
+func kindFor(python, states bool) (kind int) {
+	if python {
+		kind |= 1
 	}
-	return r.custom[rule]
+	if states {
+		kind |= 2
+	}
+	return kind
 }
 
 // looksAt is false for a rule that looks at Python alone, where the file is none, and for one that looks at settings, where a Python file states none.
-func looksAt(rule *lint.Rule, file *source.File, states bool) bool {
+func looksAt(rule *lint.Rule, kind int) bool {
 	if rule.Packages != nil || rule.Variables != nil || ofEngine(rule) {
 		return true
 	}
+	python, states := kind&1 != 0, kind&2 != 0
 	settings := rule.Tree != nil || rule.Part != nil || rule.Run != nil
-	return settings && states || file.Kind.IsPython() && (rule.Module != nil || rule.Loop != nil)
+	return settings && (states || !python) || python && (rule.Module != nil || rule.Loop != nil)
 }
 
 // ofEngine holds for the rules that the engine itself reports: they are about the text, not about training.

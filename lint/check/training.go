@@ -62,8 +62,7 @@ func TellingWords(rules []*lint.Rule) func(text []byte) bool {
 // sieve finds out whether a text holds one of some words of at least minTelling bytes. It looks at every third place of the text: wherever a word
 // stands, one of three neighbouring trigrams of it begins at such a place. Those are taken of each word that text has seldom.
 type sieve struct {
-	may   [1 << 16 / 64]uint64 // by the hash of three bytes: the small table that all places are looked up in
-	slots [1 << 16]uint16      // by the same: where their words are
+	slots [hashes]uint16 // by the hash of three bytes: where their words are; 0 where no word has them
 	words [][]tail
 }
 
@@ -72,12 +71,29 @@ type tail struct {
 	word   string
 	number int
 	offset int
+
+	head, mask uint64 // its first bytes, and which of eight those are
+}
+
+func newTail(word string, number, offset int) tail {
+	t := tail{word: word, number: number, offset: offset}
+	for i := range min(len(word), 8) {
+		t.head |= uint64(word[i]) << (8 * i)
+		t.mask |= 0xFF << (8 * i)
+	}
+	return t
 }
 
 // at reports whether the word stands around a place where its three bytes may.
 func (t *tail) at(text []byte, at int) bool {
-	start := at - t.offset
-	return start >= 0 && len(text)-start >= len(t.word) && string(text[start:start+len(t.word)]) == t.word
+	start, length := at-t.offset, len(t.word)
+	if start < 0 || len(text)-start < length {
+		return false
+	}
+	if text = text[start:]; len(text) < 8 {
+		return string(text[:length]) == t.word
+	}
+	return binary.LittleEndian.Uint64(text)&t.mask == t.head && (length <= 8 || string(text[8:length]) == t.word[8:])
 }
 
 func newSieve(words []string) *sieve {
@@ -92,14 +108,12 @@ func newSieve(words []string) *sieve {
 func (s *sieve) add(word string, number, step int) {
 	first := rarest(word, step)
 	for offset := first; offset < first+step; offset++ {
-		three := uint32(word[offset]) | uint32(word[offset+1])<<8 | uint32(word[offset+2])<<16
-		at := hashThree(three)
-		s.may[at/64] |= 1 << (at % 64)
+		at := hashThree(uint32(word[offset]) | uint32(word[offset+1])<<8 | uint32(word[offset+2])<<16)
 		if s.slots[at] == 0 {
 			s.slots[at] = uint16(len(s.words))
 			s.words = append(s.words, nil)
 		}
-		s.words[s.slots[at]] = append(s.words[s.slots[at]], tail{word, number, offset})
+		s.words[s.slots[at]] = append(s.words[s.slots[at]], newTail(word, number, offset))
 	}
 }
 
@@ -129,29 +143,35 @@ func rarest(word string, trigrams int) (first int) {
 	return first
 }
 
-func hashThree(three uint32) uint32 { return three * 0x9E3779B1 >> 16 }
+// hashes is how many hashes three bytes have: so many that few places of a text have one of a word by chance, and so few that a table of them
+// stays in the cache.
+const hashes = 1 << 14
+
+// hashThree is the hash of the lowest three bytes of four: the product has nothing of the fourth.
+func hashThree(four uint32) uint32 { return four * (0x9E3779B1 << 8 & 0xFFFFFFFF) >> 18 }
 
 // holds reports whether the text holds one of the words.
 func (s *sieve) holds(text []byte) bool {
 	at := 0
 	for ; at+8 <= len(text); at += 6 { // two places at a time
-		eight := binary.LittleEndian.Uint64(text[at:])
-		one, two := hashThree(uint32(eight)&0xFFFFFF), hashThree(uint32(eight>>24)&0xFFFFFF)
-		if (s.may[one/64]>>(one%64)|s.may[two/64]>>(two%64))&1 != 0 && (s.at(text, at, one) || s.at(text, at+3, two)) {
+		eight := binary.LittleEndian.Uint64(text[at : at+8])
+		one, two := s.slots[hashThree(uint32(eight))], s.slots[hashThree(uint32(eight>>24))]
+		if one|two != 0 && (s.at(text, at, one) || s.at(text, at+3, two)) {
 			return true
 		}
 	}
 	for ; at+3 <= len(text); at += 3 {
-		if s.at(text, at, hashThree(uint32(text[at])|uint32(text[at+1])<<8|uint32(text[at+2])<<16)) {
+		if s.at(text, at, s.slots[hashThree(uint32(text[at])|uint32(text[at+1])<<8|uint32(text[at+2])<<16)]) {
 			return true
 		}
 	}
 	return false
 }
 
-// at reports whether one of the words stands around a place where three bytes of it may, going by their hash.
-func (s *sieve) at(text []byte, at int, hash uint32) bool {
-	for _, t := range s.words[s.slots[hash]] {
+// at reports whether one of the words of a slot stands around a place.
+func (s *sieve) at(text []byte, at int, slot uint16) bool {
+	for i := range s.words[slot] {
+		t := &s.words[slot][i]
 		if !t.at(text, at) {
 			continue
 		}

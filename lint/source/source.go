@@ -108,9 +108,9 @@ type File struct {
 	whole     *File // of a notebook, the JSON around the cells
 
 	asked   sync.Mutex
-	number  map[string]int // words that were looked for at once, and whether each is there
-	found   []bool
-	answers []answer // of Has, for other words
+	number  map[string]int // words that were looked for at once
+	found   Numbers        // those that are there
+	answers []answer       // of Has, for other words
 }
 
 // Doc is what suppression comments need to know of a parsed file.
@@ -276,7 +276,7 @@ func (f *File) Has(word string) bool {
 	f.asked.Lock()
 	defer f.asked.Unlock()
 	if i, known := f.number[word]; known {
-		return f.found[i]
+		return f.found.Has(i)
 	}
 	for _, known := range f.answers {
 		if known.word == word {
@@ -289,7 +289,7 @@ func (f *File) Has(word string) bool {
 }
 
 // Know tells the file which of many words it holds, by their numbers, so that Has need not look for them. Neither is changed from then on.
-func (f *File) Know(number map[string]int, found []bool) {
+func (f *File) Know(number map[string]int, found Numbers) {
 	f.asked.Lock()
 	defer f.asked.Unlock()
 	f.number, f.found = number, found

@@ -26,7 +26,7 @@ var WarmupNotAdjustedForAccumulation = &lint.Rule{
 	Since:    "0.1",
 	Doc:      docWarmupNotAdjustedForAccumulation,
 	Severity: lint.Warning,
-	Mentions: []string{"warmup", "LR", "sched", "lr"},
+	Mentions: []string{"warmup", "LR", "sched", `"lr"`, `'lr'`, ".step(", "step_update"}, // a bare lr stands in "already", and takes long to look for
 	Looks:    append([]string{warmupKey, lightningKey}, renaming...),
 	Module:   warmupInModule,
 	Loop:     warmupInLoop,
