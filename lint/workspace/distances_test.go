@@ -56,7 +56,7 @@ func indexTexts(texts ...[]byte) *nameIndex {
 func (d *distances) all() map[string]far {
 	all := map[string]far{}
 	for n := range d.names.count() {
-		if d.far[n].any > 0 {
+		if d.far[n] > 0 {
 			all[string(d.names.name(int32(n)))] = d.far[n]
 		}
 	}

@@ -183,16 +183,12 @@ func (v *View) Callers(function *pyscan.Scope) []pyscan.Call {
 	var list []pyscan.Call
 	own := function.Module.File.Path
 	if name != "forward" && name != "__call__" && name != "<lambda>" {
-		files, test := []string{own}, IsTest(own)
-		for _, file := range v.Mentioning(own, name) {
-			if !test && IsTest(file) { // what a test passes says nothing of a run
-				continue
-			}
-			if len(files) > maxCallerFiles { // too many
-				files = files[:1]
-				break
-			}
-			files = append(files, file)
+		files, root := []string{own}, v.projectRoot(own)
+		if v.reads != nil {
+			v.record(ReadMention, root+"\x00"+name)
+		}
+		if others, few := v.callingFrom(root, name, IsTest(own), maxCallerFiles); few { // what a test passes says nothing of a run
+			files = append(files, others...)
 		}
 		for i, file := range files {
 			if i > 0 && file == own {

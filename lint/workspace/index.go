@@ -85,14 +85,13 @@ func (s *Snapshot) pythonFiles(root string, deepest int) []string {
 	var files []string
 	var walk func(folder string, depth int)
 	walk = func(folder string, depth int) {
-		for _, name := range s.store.list(s.fs, folder) {
-			full := path.Join(folder, name)
+		for _, entry := range s.store.entries(s.fs, folder) {
 			switch {
-			case strings.HasPrefix(name, "."), depth > deepest, len(files) > maxProject:
-			case strings.HasSuffix(name, "/"):
-				walk(full, depth+1)
-			case strings.HasSuffix(name, ".py"):
-				files = append(files, full)
+			case strings.HasPrefix(entry.Name, "."), depth > deepest, len(files) > maxProject:
+			case entry.Kind == Folder:
+				walk(path.Join(folder, entry.Name), depth+1)
+			case strings.HasSuffix(entry.Name, ".py"):
+				files = append(files, path.Join(folder, entry.Name))
 			}
 		}
 	}
@@ -127,16 +126,13 @@ func joined(files []string, ins []*indexer) *nameIndex {
 	numbers := make([][]int32, len(ins)) // by those that an indexer gave
 	for i, in := range ins[1:] {
 		numbers[i+1] = make([]int32, in.names.count())
-		for _, s := range in.names.slots {
-			if s.number == 0 {
-				continue
-			}
-			n := index.names.number(in.names.name(s.number-1), s.hash)
+		for own := range numbers[i+1] {
+			n := index.names.number(in.names.name(int32(own)), in.names.names[own].hash)
 			if int(n) == len(index.about) {
 				index.about = append(index.about, 0)
 			}
-			index.about[n] |= in.about[s.number-1]
-			numbers[i+1][s.number-1] = n
+			index.about[n] |= in.about[own]
+			numbers[i+1][own] = n
 		}
 	}
 	var sealing crew
@@ -210,6 +206,38 @@ func (s *Snapshot) mentioning(root, key string) []string {
 	return slices.Compact(files)
 }
 
+// callingFrom is mentioning without the tests, where those are not asked for; few is false where it would give more files than most.
+func (s *Snapshot) callingFrom(root, name string, tests bool, most int) (files []string, few bool) {
+	if len(s.overlay) > 0 {
+		for _, file := range s.mentioning(root, name) {
+			if !tests && IsTest(file) {
+				continue
+			}
+			if files = append(files, file); len(files) > most {
+				return nil, false
+			}
+		}
+		return files, true
+	}
+	index := s.store.indexOf(s, root)
+	n, known := index.names.find(name)
+	if !known {
+		return nil, true
+	}
+	for i := range index.parts {
+		for _, file := range index.parts[i].calls.of(n) {
+			if !tests && IsTest(index.files[file]) {
+				continue
+			}
+			if files = append(files, index.files[file]); len(files) > most {
+				return nil, false
+			}
+		}
+	}
+	slices.Sort(files) // as the index has them
+	return files, true
+}
+
 // distances say for names how many calls away from one of a few words they may be. Names beyond maxDistance have none.
 type distances struct {
 	names *nameTable     // of the index in which they were measured
@@ -218,24 +246,31 @@ type distances struct {
 	may   []uint64       // a bit for the hash of each name that has one: most names that are asked for have none
 }
 
-// far are distances, plus 1; 0 is none. Any is how far away what a call of the name runs is; itself is that where the name is known to
-// stand for a function and not for what a call of one gave, so that handing it to somebody who calls it counts as calling it.
-type far struct{ any, itself uint8 }
+// far are two distances, of four bits each, plus 1; 0 is none. Any is how far away what a call of the name runs is; itself is that where the
+// name is known to stand for a function and not for what a call of one gave, so that handing it to somebody who calls it counts as calling it.
+type far uint8
+
+func farOf(any, itself uint8) far { return far(any | itself<<4) }
+
+func (f far) any() uint8    { return uint8(f & 15) }
+func (f far) itself() uint8 { return uint8(f >> 4) }
 
 // shorten takes a distance where it is smaller than what is known.
 func (f *far) shorten(itself bool, distance uint8) {
-	if f.any == 0 || f.any > distance {
-		f.any = distance
+	any, its := f.any(), f.itself()
+	if any == 0 || any > distance {
+		any = distance
 	}
-	if itself && (f.itself == 0 || f.itself > distance) {
-		f.itself = distance
+	if itself && (its == 0 || its > distance) {
+		its = distance
 	}
+	*f = farOf(any, its)
 }
 
 func (d *distances) at(name string) far {
 	hash := hashOf(name)
 	if word, bit := d.bit(hash); *word&bit == 0 {
-		return far{}
+		return 0
 	}
 	if known, is := d.more[name]; is {
 		return known
@@ -243,7 +278,7 @@ func (d *distances) at(name string) far {
 	if n, known := d.names.findHash(name, hash); known {
 		return d.far[n]
 	}
-	return far{}
+	return 0
 }
 
 // bit is where may has the bit of a hash.
@@ -252,7 +287,7 @@ func (d *distances) bit(hash uint32) (word *uint64, bit uint64) {
 }
 
 func (d *distances) of(name string) int {
-	if far := d.at(name).any; far > 0 {
+	if far := d.at(name).any(); far > 0 {
 		return int(far) - 1
 	}
 	return maxDistance + 1
@@ -286,12 +321,12 @@ func measure(words *pyscan.Words, index *nameIndex) *distances {
 	d := &distances{names: &index.names, far: make([]far, index.names.count())}
 	for word := range words.Names {
 		if n, has := index.names.find(word); has {
-			d.far[n] = far{1, 1}
+			d.far[n] = farOf(1, 1)
 		}
 	}
 	for distance := uint8(1); distance <= farthest(words); distance++ {
 		for name := range d.far {
-			any, itself := d.far[name].any == distance, d.far[name].itself == distance
+			any, itself := d.far[name].any() == distance, d.far[name].itself() == distance
 			if !any && !itself {
 				continue
 			}
@@ -307,7 +342,7 @@ func measure(words *pyscan.Words, index *nameIndex) *distances {
 	d.sift()
 	for word := range words.Names {
 		if _, has := index.names.find(word); !has {
-			d.nearer(word, far{1, 1})
+			d.nearer(word, farOf(1, 1))
 		}
 	}
 	return d
@@ -317,14 +352,14 @@ func measure(words *pyscan.Words, index *nameIndex) *distances {
 func (d *distances) sift() {
 	count := 0
 	for _, far := range d.far {
-		if far.any > 0 {
+		if far > 0 {
 			count++
 		}
 	}
 	d.may = make([]uint64, 1<<bits.Len(uint(count/16))) // four bits or more for each
-	for _, s := range d.names.slots {
-		if s.number > 0 && d.far[s.number-1].any > 0 {
-			word, bit := d.bit(s.hash)
+	for n, far := range d.far {
+		if far > 0 {
+			word, bit := d.bit(d.names.names[n].hash)
 			*word |= bit
 		}
 	}
@@ -357,14 +392,14 @@ func (d *distances) with(words *pyscan.Words, more []*nameIndex, all *nameIndex)
 			for _, u := range index.parts[i].users.of(n) {
 				user, use := string(index.names.name(u>>useBits)), useKind(u&(1<<useBits-1))
 				known, before := d.at(user), d.at(user)
-				if within(from.any) {
+				if within(from.any()) {
 					if reaches, its := use.through(true, false); reaches {
-						known.shorten(its, from.any+1)
+						known.shorten(its, from.any()+1)
 					}
 				}
-				if within(from.itself) {
+				if within(from.itself()) {
 					if reaches, its := use.through(false, true); reaches {
-						known.shorten(its, from.itself+1)
+						known.shorten(its, from.itself()+1)
 					}
 				}
 				if known != before {

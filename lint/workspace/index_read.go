@@ -9,28 +9,30 @@ import (
 // nameTable numbers names. It is a hash table of its own, because the hash is made while the end of an identifier is looked for, and
 // most of the time that an index takes goes into it. The names lie one after another: as strings they would be all over the memory.
 type nameTable struct {
-	slots  []slot // open addressing; as many as a power of two, half of them free at least
-	bytes  []byte // of all names
-	starts []int  // in bytes, by number; and where the next name will
+	slots []int32 // open addressing: numbers, plus 1, or 0; as many as a power of two, half of them free at least
+	bytes []byte  // of all names
+	names []named // by number; and where the next name will start
 }
 
-type slot struct {
-	hash   uint32
-	number int32 // plus 1; 0 is a free slot
-}
+// named is where a name starts in the bytes, and its hash.
+type named struct{ start, hash uint32 }
 
 // count is how many names there are.
-func (t *nameTable) count() int { return max(0, len(t.starts)-1) }
+func (t *nameTable) count() int { return max(0, len(t.names)-1) }
 
 // room is how many names there can be before the table grows.
 func (t *nameTable) room() int { return len(t.slots) / 2 }
 
 // name is the one that has a number.
-func (t *nameTable) name(number int32) []byte { return t.bytes[t.starts[number]:t.starts[number+1]] }
+func (t *nameTable) name(number int32) []byte {
+	return t.bytes[t.names[number].start:t.names[number+1].start]
+}
 
 // The hash of a name is FNV-1a with another start in each process, so that nobody can write names whose hashes are alike. Names are short:
 // hashes that take more bytes at a time are slower.
 const hashPrime = 16777619
+
+const hashMix = 0x9E3779B1 // for hashes of numbers
 
 var hashStart = rand.Uint32()
 
@@ -52,11 +54,11 @@ func (t *nameTable) findHash(name string, hash uint32) (number int32, known bool
 		return 0, false
 	}
 	for i := hash; ; i++ {
-		switch s := t.slots[int(i)&(len(t.slots)-1)]; {
-		case s.number == 0:
+		switch n := t.slots[int(i)&(len(t.slots)-1)] - 1; {
+		case n < 0:
 			return 0, false
-		case s.hash == hash && string(t.name(s.number-1)) == name:
-			return s.number - 1, true
+		case t.names[n].hash == hash && string(t.name(n)) == name:
+			return n, true
 		}
 	}
 }
@@ -68,36 +70,36 @@ func (t *nameTable) number(name []byte, hash uint32) int32 {
 	}
 	for i := hash; ; i++ {
 		s := &t.slots[int(i)&(len(t.slots)-1)]
-		if s.number == 0 {
+		n := *s - 1
+		if n < 0 {
 			if cap(t.bytes)-len(t.bytes) < len(name) {
 				t.bytes = slices.Grow(t.bytes, len(t.bytes)+len(name))
 			}
 			t.bytes = append(t.bytes, name...)
-			t.starts = append(t.starts, len(t.bytes))
-			s.hash, s.number = hash, int32(t.count())
-			return s.number - 1
+			n = int32(t.count())
+			t.names[n].hash = hash
+			t.names = append(t.names, named{start: uint32(len(t.bytes))})
+			*s = n + 1
+			return n
 		}
-		if s.hash == hash && bytes.Equal(t.name(s.number-1), name) {
-			return s.number - 1
+		if t.names[n].hash == hash && bytes.Equal(t.name(n), name) {
+			return n
 		}
 	}
 }
 
 func (t *nameTable) grow() {
-	old := t.slots
-	t.slots = make([]slot, max(128, 2*len(old)))
-	t.starts = slices.Grow(t.starts, t.room()+1-len(t.starts)) // append alone makes a list five times until it is there
-	if len(old) == 0 {
-		t.starts = append(t.starts, 0)
+	t.slots = make([]int32, max(128, 2*len(t.slots)))
+	t.names = slices.Grow(t.names, t.room()+1-len(t.names)) // append alone makes a list five times until it is there
+	if len(t.names) == 0 {
+		t.names = append(t.names, named{})
 	}
-	for _, s := range old {
-		if s.number != 0 {
-			i := int(s.hash) & (len(t.slots) - 1)
-			for t.slots[i].number != 0 {
-				i = (i + 1) & (len(t.slots) - 1)
-			}
-			t.slots[i] = s
+	for n := range t.count() {
+		i := int(t.names[n].hash) & (len(t.slots) - 1)
+		for t.slots[i] != 0 {
+			i = (i + 1) & (len(t.slots) - 1)
 		}
+		t.slots[i] = int32(n) + 1
 	}
 }
 
@@ -107,17 +109,12 @@ func (t *nameTable) fill(names []byte, ends []int32) {
 	for size < 2*len(ends) {
 		size *= 2
 	}
-	*t = nameTable{slots: make([]slot, size), bytes: names, starts: make([]int, 1, len(ends)+1)}
+	*t = nameTable{bytes: names, names: make([]named, len(ends)+1)}
 	for number, end := range ends {
-		name := names[t.starts[number]:end]
-		_, hash := word(name, 0)
-		i := int(hash) & (size - 1)
-		for t.slots[i].number != 0 {
-			i = (i + 1) & (size - 1)
-		}
-		t.slots[i] = slot{hash, int32(number) + 1}
-		t.starts = append(t.starts, int(end))
+		t.names[number+1].start = uint32(end)
+		_, t.names[number].hash = word(t.name(int32(number)), 0)
 	}
+	t.make(size)
 }
 
 // lists are one list of numbers for each name.
@@ -146,7 +143,7 @@ func (l *lists) add(name, value int32) {
 // seal sorts what was collected by name; what belongs to a name stays in order, and is not repeated on the spot. The names and
 // numbers are those of indexer.seal.
 func (l *lists) seal(names int, numbers []int32) {
-	l.start = make([]int32, names+1)
+	l.start = make([]int32, names+2) // first moved by one place: while a list is filled, where it goes on stands where its end will
 	pieces, count := append(l.full, l.pairs), 0
 	for _, piece := range pieces {
 		count += len(piece)
@@ -155,18 +152,18 @@ func (l *lists) seal(names int, numbers []int32) {
 				p.name = numbers[p.name]
 				piece[i].name = p.name
 			}
-			l.start[p.name+1]++
+			l.start[p.name+2]++
 		}
 	}
 	for i := range names {
-		l.start[i+1] += l.start[i]
+		l.start[i+2] += l.start[i+1]
 	}
 	l.flat = make([]int32, count)
-	at := append([]int32(nil), l.start...)
 	for _, piece := range pieces {
 		for _, p := range piece {
-			l.flat[at[p.name]] = p.value
-			at[p.name]++
+			at := &l.start[p.name+1]
+			l.flat[*at] = p.value
+			*at++
 		}
 	}
 	l.full, l.pairs = nil, nil
@@ -214,14 +211,38 @@ type indexer struct {
 
 	imported int32 // the name that an import statement named last
 	renames  bool  // `as` stands behind it
+
+	noted [1 << notedBits]pair // uses that were noted lately, by a hash
 }
 
+// notedBits is how many uses are remembered, as a power of two: files of a project say much the same, and a third of their uses is among the
+// last few thousand.
+const notedBits = 12
+
 // seen says where a name was noted last, so that it is not noted there again.
-type seen struct {
-	calledIn  int32 // serial of a definition
-	heldIn    int32 // the same
-	call      int32 // file, plus 1
-	importing int32 // file, plus 1
+type seen struct{ definition, file sighting }
+
+// sighting is a number, of a definition or of a file, and behind it bits for how a name was noted there.
+type sighting int32
+
+const (
+	asHeld   sighting = 1
+	asCalled sighting = 2 | asHeld // which says more
+
+	inCall   sighting = 1
+	inImport sighting = 2
+
+	sightingBits = 2
+)
+
+// first reports whether a name is noted in some way for the first time at a place since it was noted elsewhere, and remembers that it was.
+func (s *sighting) first(place int32, how sighting) bool {
+	if int32(*s>>sightingBits) != place {
+		*s = sighting(place) << sightingBits
+	}
+	is := *s&how != how
+	*s |= how
+	return is
 }
 
 // around is a def or class around a place.
@@ -285,15 +306,12 @@ func (ix *indexer) note(name int32, called bool, depth int) {
 	if len(ix.open) == 0 {
 		return
 	}
-	inner, known := ix.open[len(ix.open)-1].serial, &ix.seen[name]
-	if known.calledIn == inner || !called && known.heldIn == inner {
-		return
-	}
-	how, property := heldIn, heldFor
+	how, property, as := heldIn, heldFor, asHeld
 	if called {
-		known.calledIn, how, property = inner, calledIn, calledFor
-	} else {
-		known.heldIn = inner
+		how, property, as = calledIn, calledFor, asCalled
+	}
+	if !ix.seen[name].definition.first(ix.open[len(ix.open)-1].serial, as) {
+		return
 	}
 	for i := range ix.open {
 		for _, user := range ix.open[i].names {
@@ -308,7 +326,14 @@ func (ix *indexer) note(name int32, called bool, depth int) {
 	}
 }
 
-func (ix *indexer) use(name, user int32, how useKind) { ix.users.add(name, user<<useBits|int32(how)) }
+// use notes that a name is used by another, where that is not among what was noted lately.
+func (ix *indexer) use(name, user int32, how useKind) {
+	value := user<<useBits | int32(how)
+	if last := &ix.noted[(uint32(name)*hashMix^uint32(value)*hashPrime)>>(32-notedBits)]; *last != (pair{name, value}) {
+		*last = pair{name, value}
+		ix.users.add(name, value)
+	}
+}
 
 // The kinds of bytes that the indexer tells apart.
 const (
@@ -508,8 +533,7 @@ func (ix *indexer) identifier(text []byte, name int32, end, column int, lineStar
 		return end
 	}
 	if *importing {
-		if ix.seen[name].importing != ix.file+1 {
-			ix.seen[name].importing = ix.file + 1
+		if ix.seen[name].file.first(ix.file+1, inImport) {
 			ix.imports.add(name, ix.file)
 		}
 		if ix.renames && ix.imported != name { // `import checkpoint as ckpt`
@@ -543,8 +567,7 @@ func (ix *indexer) identifier(text []byte, name int32, end, column int, lineStar
 		if name > dunderName && name <= lastGetter && ix.getter == 0 {
 			ix.getter = depth + 1
 		}
-		if ix.seen[name].call != ix.file+1 {
-			ix.seen[name].call = ix.file + 1
+		if ix.seen[name].file.first(ix.file+1, inCall) {
 			ix.calls.add(name, ix.file)
 		}
 	case after == '=' && second != '=', after == ':' && second == '=':

@@ -45,7 +45,7 @@ func (s *Snapshot) indexPrint(kind ReadKind, name string) [16]byte {
 	}
 	d := s.distancesOf(root, words)
 	for one := range strings.SplitSeq(names, "\x00") {
-		answers.WriteByte(d.at(one).any)
+		answers.WriteByte(d.at(one).any())
 	}
 	return digest(answers.String())
 }

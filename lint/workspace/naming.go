@@ -173,12 +173,12 @@ func (s *Snapshot) mayNames(in area) []string {
 			return
 		}
 		for _, entry := range s.store.entries(s.fs, folder) {
-			full := path.Join(folder, entry.Name)
 			switch {
 			case strings.HasPrefix(entry.Name, ".") || len(files) > maxProject || entry.Name == "node_modules":
 			case entry.Kind == Folder:
-				walk(full, depth+1)
-			case entry.Kind == RegularFile && mayName(full):
+				walk(path.Join(folder, entry.Name), depth+1)
+			case entry.Kind == RegularFile && mayName(entry.Name):
+				full := path.Join(folder, entry.Name)
 				if !strings.HasSuffix(full, ".py") && s.size(full) > MaxSettings { // those are read for the index of names anyway
 					continue
 				}

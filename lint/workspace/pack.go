@@ -77,7 +77,7 @@ func pack(k *known) []byte {
 	p.numbers(numbers(index.files))
 	ends := make([]int32, names)
 	for name := range ends {
-		ends[name] = int32(index.names.starts[name+1])
+		ends[name] = int32(index.names.names[name+1].start)
 	}
 	p.numbers(ends)
 	p.bytes(index.names.bytes)
