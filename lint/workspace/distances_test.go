@@ -45,7 +45,7 @@ func TestDistancesWith(t *testing.T) {
 func indexTexts(texts ...[]byte) *nameIndex {
 	var ins []*indexer
 	for i, text := range texts {
-		in := newIndexer()
+		in := newIndexer(1)
 		in.read(int32(i), text)
 		ins = append(ins, in)
 	}
@@ -81,7 +81,7 @@ func TestJoined(t *testing.T) {
 			}
 			texts = append(texts, []byte(b.String()))
 		}
-		in := newIndexer()
+		in := newIndexer(1)
 		for i, text := range texts {
 			in.read(int32(i), text)
 		}

@@ -115,7 +115,11 @@ func (s *Snapshot) indexFiles(files []string) *nameIndex {
 func newIndexers(files int) []*indexer {
 	ins := make([]*indexer, readers(files))
 	for i := range ins {
-		ins[i] = newIndexer()
+		expected := files / len(ins)
+		if i == 0 { // which takes in the names of the others in the end
+			expected = files
+		}
+		ins[i] = newIndexer(expected)
 	}
 	return ins
 }
@@ -148,7 +152,7 @@ func joined(files []string, ins []*indexer) *nameIndex {
 
 // indexFile is an index of one text alone: that of a file that an editor has open.
 func indexFile(text []byte) *nameIndex {
-	in := newIndexer()
+	in := newIndexer(1)
 	in.read(0, text)
 	return joined([]string{""}, []*indexer{in})
 }

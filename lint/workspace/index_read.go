@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"bytes"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 )
@@ -88,8 +89,20 @@ func (t *nameTable) number(name []byte, hash uint32) int32 {
 	}
 }
 
-func (t *nameTable) grow() {
-	t.slots = make([]int32, max(128, 2*len(t.slots)))
+func (t *nameTable) grow() { t.make(max(128, 2*len(t.slots))) }
+
+// namesInFile is how many names each of many files brings along that no other has, about: a table that is made for them need not grow.
+const namesInFile = 12
+
+// expect makes room for the names of so many files.
+func (t *nameTable) expect(files int) {
+	t.make(max(128, 1<<bits.Len(uint(2*namesInFile*files-1))))
+	t.bytes = make([]byte, 0, 16*t.room())
+}
+
+// make gives the table so many slots.
+func (t *nameTable) make(slots int) {
+	t.slots = make([]int32, slots)
 	t.names = slices.Grow(t.names, t.room()+1-len(t.names)) // append alone makes a list five times until it is there
 	if len(t.names) == 0 {
 		t.names = append(t.names, named{})
@@ -255,8 +268,10 @@ type around struct {
 	property bool // its name stands for what it gives
 }
 
-func newIndexer() *indexer {
+// newIndexer is one for about so many files.
+func newIndexer(files int) *indexer {
 	ix := &indexer{}
+	ix.names.expect(files)
 	for _, word := range keywords {
 		ix.number([]byte(word), hashOf(word))
 	}

@@ -23,7 +23,7 @@ func knownOf(texts map[string]string) *known {
 		k.files = append(k.files, name)
 	}
 	slices.Sort(k.files)
-	in := newIndexer()
+	in := newIndexer(1)
 	var python []string
 	for i, name := range k.files {
 		k.stamps = append(k.stamps, Stamp{int64(len(texts[name])), int64(i), -1, 1 << 40})
