@@ -493,39 +493,55 @@ func (s *Snapshot) named(root, name string) nameFlags {
 	return flags
 }
 
-// nearest are the distances in the project of a module.
+// nearest is what was asked for last: the root of the index that speaks of a module, and distances in it.
 type nearest struct {
 	m     *pyscan.Module
+	root  string
 	words *pyscan.Words
 	d     *distances
 }
 
+// near is nearest for a module; nil where the index does not speak of it, since a name may stand for anything.
+func (v *View) near(m *pyscan.Module) *nearest {
+	if v.eval.near.m != m {
+		if v.thorough || len(v.knownIn(m)) > 0 {
+			return nil
+		}
+		v.eval.near = nearest{m: m, root: v.rootOf(m)}
+	}
+	return &v.eval.near
+}
+
 // Distance implements loop.Linker.
 func (v *View) Distance(m *pyscan.Module, words *pyscan.Words, name string) int {
-	if v.thorough || len(v.knownIn(m)) > 0 {
-		return 0 // a name may stand for anything
+	near := v.near(m)
+	if near == nil {
+		return 0
 	}
-	if v.eval.near.m == m && v.eval.near.words == words && v.reads == nil {
-		return v.eval.near.d.of(name)
-	}
-	key := distanceKey{v.rootOf(m), words}
-	d := v.eval.distances[key]
-	if d == nil {
-		d = v.distancesOf(key.root, words)
-		v.eval.distances[key], v.eval.far[key] = d, map[string]bool{}
+	if near.words != words {
+		key := distanceKey{near.root, words}
+		d := v.eval.distances[key]
+		if d == nil {
+			d = v.distancesOf(key.root, words)
+			v.eval.distances[key] = d
+		}
+		near.words, near.d = words, d
 	}
 	if v.reads != nil {
+		key := distanceKey{near.root, words}
+		if v.eval.far[key] == nil {
+			v.eval.far[key] = map[string]bool{}
+		}
 		v.eval.far[key][name] = true
 	}
-	v.eval.near = nearest{m, words, d}
-	return d.of(name)
+	return near.d.of(name)
 }
 
 // Near reports whether what an expression names may be one of the words, perhaps by another name. It is the cheap question before the
 // expression is read.
 func (v *View) Near(m *pyscan.Module, words *pyscan.Words, e syntax.Expr) bool {
 	name := pyscan.LastName(e)
-	return name == "" || words.Names[name] || v.Distance(m, words, name) <= maxAliases
+	return name == "" || v.Distance(m, words, name) <= maxAliases
 }
 
 // CallsNear are the calls of a module whose callee may be one of the words, perhaps by another name, in the order of the text.
@@ -549,10 +565,11 @@ func (v *View) Defined(m *pyscan.Module, name string) bool { return v.about(m, n
 func (v *View) Extended(m *pyscan.Module, name string) bool { return v.about(m, name)&extended != 0 }
 
 func (v *View) about(m *pyscan.Module, name string) nameFlags {
-	if v.thorough || len(v.knownIn(m)) > 0 {
+	near := v.near(m)
+	if near == nil {
 		return defined | referred | extended // it may stand for anything
 	}
-	key := nameKey{v.rootOf(m), name}
+	key := nameKey{near.root, name}
 	flags, asked := v.eval.named[key]
 	if !asked {
 		flags = v.Snapshot.named(key.root, name)
