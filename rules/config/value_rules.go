@@ -177,6 +177,10 @@ func warmupFault(pass *lint.Pass, s *setting, v constant.Value) *fault {
 		if pin := pass.Pin(s.part.Path, "deepspeed"); pin.Since("0.19.3") == pyscan.No {
 			f := refused("is %s, wanted at least 1: %s warms up over 2 steps instead, and DeepSpeed from 0.19.3 on refuses it", v, pin)
 			f.severity, f.pin, f.since = lint.Warning, pin, "0.19.3"
+			low, written := numberAt(s.part, "scheduler", "params", "warmup_min_lr")
+			if high, both := numberAt(s.part, "scheduler", "params", "warmup_max_lr"); written && both && low == high {
+				f.severity = lint.Info // steps between equal rates change nothing
+			}
 			return f
 		} else if pin.Since("0.19.3") == pyscan.Yes {
 			f := refused("is %s, wanted at least 1: %s refuses it when the engine starts", v, pin)
