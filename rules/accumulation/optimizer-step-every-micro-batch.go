@@ -2,6 +2,7 @@ package accumulation
 
 import (
 	_ "embed"
+	"slices"
 
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/pyscan"
@@ -30,6 +31,10 @@ var OptimizerStepEveryMicroBatch = &lint.Rule{
 
 func checkStepping(pass *lint.Pass, root *loop.Loop, w *loop.Window) {
 	backward := w.Backward[0]
+	if backward.By == loop.Accelerate {
+		unaccumulated(pass, root, w, backward)
+		return
+	}
 	if len(w.Backward) > 1 || backward.By != loop.Plain && backward.By != loop.Scaler && backward.By != loop.Fabric || backward.Loss == nil || !oneOptimizer(w.Steps) {
 		return
 	}
@@ -57,6 +62,28 @@ func checkStepping(pass *lint.Pass, root *loop.Loop, w *loop.Window) {
 	d := pass.Reportf(root.Place(step), "the loss is divided by %s for accumulation, but the optimizer steps in every micro-batch: %s small steps in place of one, and nothing is accumulated", by, by)
 	d.Note(division.Scope.Module.File.At(division.Node.Span()), "the loss is divided here")
 	d.Help("step and clear once in %s micro-batches, or do not divide", by)
+}
+
+// unaccumulated reports an Accelerator that is given a number of micro-batches and never told where one of them begins: its backward divides each
+// loss by the number, and nothing but accumulate() holds the steps back. DeepSpeed counts by itself, with an Accelerate before 1.8.
+func unaccumulated(pass *lint.Pass, root *loop.Loop, w *loop.Window, backward *loop.Event) {
+	n := pass.Accumulation(backward)
+	if n.More != pyscan.Yes || n.At.IsZero() || !unheld(backward) || !oneOptimizer(w.Steps) {
+		return
+	}
+	for _, step := range w.Steps {
+		if step.Guard.Always() != pyscan.Yes || !unheld(step) {
+			return
+		}
+	}
+	d := pass.Reportf(root.Place(w.Steps[0]), "the Accelerator divides each loss by its accumulation steps, but without accumulate() around the micro-batch the optimizer steps in every one: steps are that many times too small, and nothing is accumulated")
+	d.Note(n.At, "the number is given here")
+	d.Help("put the body of the loop into `with accelerator.accumulate(model):`")
+}
+
+// unheld reports whether no context is around an event that may hold steps back.
+func unheld(e *loop.Event) bool {
+	return !slices.ContainsFunc(e.Contexts, func(c loop.Context) bool { return c.Kind != loop.AutocastContext })
 }
 
 // unsyncedSteps reports steps in a loop whose no_sync leaves out the boundary of a window.
