@@ -92,6 +92,9 @@ func (v *View) Checkpoints(m *pyscan.Module) []*Checkpoint {
 	var list []*Checkpoint
 	if mayCheckpoint(m) {
 		for _, call := range v.CallsNear(m, checkpointWords) {
+			if name := pyscan.LastName(call.Func); name != "" && !checkpointWords.Names[name] && !givesFunction(call.Call) {
+				continue
+			}
 			if c := v.CheckpointOf(call.Scope, nil, call.Call); c != nil {
 				list = append(list, c)
 			}
@@ -109,6 +112,20 @@ func (v *View) Checkpoints(m *pyscan.Module) []*Checkpoint {
 	}
 	v.eval.checkpoints[m] = list
 	return list
+}
+
+// givesFunction reports whether an argument of a call may be a function or module. A checkpoint is given what it runs, and so is who hands it
+// on: of the calls by another name, which are many where a file of weights is called a checkpoint too, half are given nothing of the kind.
+func givesFunction(call *syntax.Call) bool {
+	return slices.ContainsFunc(call.Args, mayBeFunction) || slices.ContainsFunc(call.Keywords, func(k *syntax.Keyword) bool { return mayBeFunction(k.Value) })
+}
+
+func mayBeFunction(e syntax.Expr) bool {
+	switch e.(type) {
+	case *syntax.Constant, *syntax.JoinedStr, *syntax.TemplateStr, *syntax.BinOp, *syntax.UnaryOp, *syntax.Compare, *syntax.Dict, *syntax.Set, *syntax.Slice:
+		return false
+	}
+	return true
 }
 
 // decorator reads @checkpoint(use_reentrant=False), @partial(checkpoint, use_reentrant=False) and @checkpoint.

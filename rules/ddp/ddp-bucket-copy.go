@@ -24,13 +24,18 @@ var DdpBucketCopy = &lint.Rule{
 	Fix:      lint.AlwaysFix,
 	Mentions: []string{"DistributedDataParallel", "DDP("},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
+		sites := pass.CallsNear(module, ddpNames)
+		if len(sites) == 0 {
+			return
+		}
 		// What is frozen has no gradients, and how much that is cannot be told.
+		text := bytes.ToLower(module.File.Text)
 		for _, word := range []string{"requires_grad", "peft", "lora"} {
-			if bytes.Contains(bytes.ToLower(module.File.Text), []byte(word)) {
+			if bytes.Contains(text, []byte(word)) {
 				return
 			}
 		}
-		for _, site := range pass.CallsNear(module, ddpNames) {
+		for _, site := range sites {
 			checkCopy(pass, module, site.Scope, site.Call)
 		}
 	},

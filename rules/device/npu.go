@@ -27,7 +27,7 @@ func importersForNPU(pass *lint.Pass, module *pyscan.Module) bool {
 	return pass.ImportedOnlyBy(module.File.Path, func(text []byte) bool { return bytes.Contains(text, []byte("npu")) }, func(m *pyscan.Module) bool { return forNPU(pass, m) })
 }
 
-// namesNPU reports whether a file holds the word npu, as a name or in one: torch_npu, is_npu_available, and not input.
+// namesNPU reports whether a file holds the word npu, as a name or in one: torch_npu, is_npu_available, and not input or Input.
 func namesNPU(module *pyscan.Module) bool {
 	text := module.File.Text
 	for at := 0; ; {
@@ -36,7 +36,7 @@ func namesNPU(module *pyscan.Module) bool {
 			return false
 		}
 		at += i
-		if at == 0 || text[at-1] < 'a' || text[at-1] > 'z' {
+		if at == 0 || text[at-1]|0x20 < 'a' || text[at-1]|0x20 > 'z' {
 			return true
 		}
 		at += len("npu")

@@ -2,6 +2,7 @@ package device
 
 import (
 	_ "embed"
+	"slices"
 	"strings"
 
 	"github.com/trainvet/trainvet/lint"
@@ -22,8 +23,10 @@ var OnnxExportInTrainMode = &lint.Rule{
 	Severity: lint.Warning,
 	Mentions: []string{"export"},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
-		sites := pass.CallsNear(module, exporters)
-		if len(sites) > 0 && !module.File.Has("onnx") && !pass.Spells(module.File.Path, "onnx") {
+		sites := slices.DeleteFunc(pass.CallsNear(module, exporters), func(site pyscan.Call) bool {
+			return len(site.Args)+len(site.Keywords) < 2 // it is given a model and its inputs
+		})
+		if len(sites) > 0 && !pass.HasName(module, "onnx") && !pass.Importing(module.File.Path, "onnx") {
 			return // nothing can be torch's exporter
 		}
 		for _, site := range sites {
