@@ -21,10 +21,11 @@ const (
 
 // evaluator is the state of the linked questions of one view.
 type evaluator struct {
-	memo        map[evalKey]answer      // the open questions among them
-	heads       uint64                  // the depths of open questions that came up again
-	pending     [maxDepth + 1][]evalKey // answers that are not final, by the depth of the last question they wait for
-	stars       map[string]*starred     // by name
+	memo        map[evalKey]int32     // where the answer to a question stands, the open questions among them
+	answers     []answer              // the first is none
+	heads       uint64                // the depths of open questions that came up again
+	pending     [maxDepth + 1][]int32 // answers that are not final, by the depth of the last question they wait for
+	stars       map[string]*starred   // by name
 	frames      map[frameKey]*pyscan.Frame
 	instances   map[instanceKey]*pyscan.Instance
 	loops       map[*pyscan.Module][]*loop.Loop
@@ -88,7 +89,7 @@ func (v *View) anyInstance(class *pyscan.Class) *pyscan.Instance {
 }
 
 func newEvaluator() evaluator {
-	return evaluator{memo: map[evalKey]answer{}, stars: map[string]*starred{}, frames: map[frameKey]*pyscan.Frame{}, instances: map[instanceKey]*pyscan.Instance{}, lineages: map[instanceKey][]*pyscan.Class{}, roots: map[*pyscan.Module]string{}, distances: map[distanceKey]*distances{}, far: map[distanceKey]map[string]bool{}, known: map[*pyscan.Module]map[string]string{}, named: map[nameKey]nameFlags{},
+	return evaluator{memo: map[evalKey]int32{}, answers: make([]answer, 1), stars: map[string]*starred{}, frames: map[frameKey]*pyscan.Frame{}, instances: map[instanceKey]*pyscan.Instance{}, lineages: map[instanceKey][]*pyscan.Class{}, roots: map[*pyscan.Module]string{}, distances: map[distanceKey]*distances{}, far: map[distanceKey]map[string]bool{}, known: map[*pyscan.Module]map[string]string{}, named: map[nameKey]nameFlags{},
 		modules:     map[string]*pyscan.ModuleValue{},
 		checkpoints: map[*pyscan.Module][]*Checkpoint{}, loops: map[*pyscan.Module][]*loop.Loop{}, foreign: map[*pyscan.Import]bool{}}
 }
@@ -111,6 +112,8 @@ func (ev *evaluator) reset() {
 	next := newEvaluator()
 	next.memo, next.frames, next.pending, next.instances, next.named = ev.memo, ev.frames, ev.pending, ev.instances, ev.named
 	clear(next.memo)
+	clear(ev.answers)
+	next.answers = ev.answers[:1]
 	clear(next.frames)
 	clear(next.instances)
 	clear(next.named)
@@ -139,12 +142,12 @@ func (v *View) Eval(scope *pyscan.Scope, frame *pyscan.Frame, e syntax.Expr) pys
 		frame = nil
 	}
 	key := evalKey{syntax.Key(e), nil, frame}
-	known, open, ok := v.eval.remembered(key)
+	known, place, ok := v.eval.remembered(key)
 	if ok {
 		return known
 	}
 	at := pyscan.From(scope.Module, e)
-	return v.guard(key, open, at, func() pyscan.Value { return v.expr(scope, frame, e, at) })
+	return v.guard(key, place, at, func() pyscan.Value { return v.expr(scope, frame, e, at) })
 }
 
 // isFrameless holds for constants, and for names of the module or the interpreter and their attributes: what they are is the same in each call
@@ -169,29 +172,45 @@ func isFrameless(scope *pyscan.Scope, e syntax.Expr) bool {
 
 // EvalDef is what a definition of a scope gives its name.
 func (v *View) EvalDef(scope *pyscan.Scope, frame *pyscan.Frame, def *pyscan.Def) pyscan.Value {
+	switch def.Kind { // what another question answers is none of its own
+	case pyscan.ParamDef:
+		for f := frame; f != nil; f = f.Outer {
+			if f.Scope == scope {
+				if value, given := v.Passed(f, def.Param()); given {
+					return value
+				}
+				break
+			}
+		}
+	case pyscan.AssignDef:
+		if _, named := def.Value.(*syntax.Name); !named && def.Annotation() == nil { // names follow names as far as a file goes
+			return v.Eval(scope, frame, def.Value)
+		}
+	}
 	key := evalKey{nil, def, frame}
-	known, open, ok := v.eval.remembered(key)
+	known, place, ok := v.eval.remembered(key)
 	if ok {
 		return known
 	}
 	at := pyscan.From(scope.Module, def.Node)
-	return v.guard(key, open, at, func() pyscan.Value { return v.definition(scope, frame, def, at) })
+	return v.guard(key, place, at, func() pyscan.Value { return v.definition(scope, frame, def, at) })
 }
 
-// remembered is the answer to a question that was asked before, as most were. Callers look here before they make anything for guard. Of a question that is
-// open, it gives how the memo says so; 0 for one that is new.
-func (ev *evaluator) remembered(key evalKey) (value pyscan.Value, open uint64, ok bool) {
-	known, is := ev.memo[key]
-	if !is || known.heads&asked != 0 {
-		return nil, known.heads, false
+// remembered is the answer to a question that was asked before, as most were. Callers look here before they make anything for guard. Of a question without an
+// answer it gives where it will stand, or 0 if it is new.
+func (ev *evaluator) remembered(key evalKey) (value pyscan.Value, place int32, ok bool) {
+	place = ev.memo[key]
+	known := &ev.answers[place]
+	if known.value == nil {
+		return nil, place, false
 	}
 	ev.heads |= known.heads
-	return known.value, 0, true
+	return known.value, place, true
 }
 
 // answer is a value, and the questions, by depth, that were still open while it was found and came up again in finding it:
 // until they are answered it is not final.
-// Of a question that is open itself, heads is asked and how deep it is.
+// A question without a value is open itself if heads is asked and how deep it is, else it is as if it had not been asked.
 type answer struct {
 	value pyscan.Value
 	heads uint64
@@ -202,13 +221,13 @@ const asked = 1 << 63
 
 // guard answers a question that the memo does not know, or of which it knows that it is open. It remembers answers and cuts cycles and limits. What was found while a question above was open, and needed its answer, is
 // kept for as long as that question is open; so each question of a cycle is asked once for its head, and not once for each way round.
-func (v *View) guard(key evalKey, open uint64, at pyscan.Origin, run func() pyscan.Value) pyscan.Value {
+func (v *View) guard(key evalKey, place int32, at pyscan.Origin, run func() pyscan.Value) pyscan.Value {
 	ev := &v.eval
 	if ev.depth == 0 {
 		ev.steps = 0
 	}
 	ev.steps++
-	if open != 0 {
+	if open := ev.answers[place].heads; open != 0 {
 		ev.heads |= 1 << (open &^ asked)
 		return &pyscan.Unknown{Origin: at}
 	}
@@ -221,20 +240,25 @@ func (v *View) guard(key evalKey, open uint64, at pyscan.Origin, run func() pysc
 		return &pyscan.Unknown{Origin: at}
 	}
 	depth, outer := ev.depth, ev.heads
-	ev.memo[key] = answer{nil, asked | uint64(depth)}
+	if place == 0 {
+		place = int32(len(ev.answers))
+		ev.memo[key] = place
+		ev.answers = append(ev.answers, answer{})
+	}
+	ev.answers[place].heads = asked | uint64(depth)
 	ev.depth++
 	ev.heads = 0
 	value := run()
 	ev.depth--
 	ev.heads &= 1<<depth - 1 // this one is answered
-	ev.memo[key] = answer{value, ev.heads}
+	ev.answers[place] = answer{value, ev.heads}
 	if ev.heads != 0 {
 		last := bits.Len64(ev.heads) - 1
-		ev.pending[last] = append(ev.pending[last], key)
+		ev.pending[last] = append(ev.pending[last], place)
 	}
 	for _, held := range ev.pending[depth] {
-		if bits.Len64(ev.memo[held].heads) == depth+1 {
-			delete(ev.memo, held)
+		if bits.Len64(ev.answers[held].heads) == depth+1 {
+			ev.answers[held] = answer{}
 		}
 	}
 	ev.pending[depth] = ev.pending[depth][:0]

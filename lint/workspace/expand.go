@@ -26,11 +26,11 @@ func (v *View) Expand(value pyscan.Value) pyscan.Value {
 			return value
 		}
 		key := evalKey{expr: syntax.Key(value.Scope.Params[value.Index].Arg)}
-		known, open, ok := v.eval.remembered(key)
+		known, place, ok := v.eval.remembered(key)
 		if ok {
 			return known
 		}
-		return v.guard(key, open, value.Origin, func() pyscan.Value {
+		return v.guard(key, place, value.Origin, func() pyscan.Value {
 			v.eval.expansions++
 			defer func() { v.eval.expansions-- }()
 			return v.expandParam(value)
