@@ -97,21 +97,21 @@ func (r *reacher) names(scope *pyscan.Scope) bool {
 	if r.words == differentiating && !scope.Module.File.Has("backward") { // a part of both words
 		return false
 	}
-	return says(scope, r.words)
+	return says(scope, func(n syntax.Node) bool { return isOne(n, &r.words.nameSet) })
 }
 
-// says reports whether one of the words stands in what runs when the function does.
-func says(scope *pyscan.Scope, words *words) bool {
+// says reports whether a node of a kind stands in what runs when the function does.
+func says(scope *pyscan.Scope, is func(syntax.Node) bool) bool {
 	found := false
 	body(scope, func(n syntax.Node) bool {
-		found = found || isOne(n, words)
+		found = found || is(n)
 		return !found
 	})
 	return found
 }
 
 // isOne reports whether a node is one of the words: a name, an attribute, or a text as in getattr(loss, "backward").
-func isOne(n syntax.Node, words *words) bool {
+func isOne(n syntax.Node, words *nameSet) bool {
 	if c, ok := n.(*syntax.Constant); ok {
 		return c.Kind == syntax.StrConstant && words.has(c.Text)
 	}

@@ -25,6 +25,33 @@ func voiceNames() map[string]bool {
 	return names
 }
 
+// loud are the voices that tell by themselves, wherever they stand. Of a collective the call tells whose it is (functools.reduce is none),
+// and a gradient that is read is no event.
+var loud = setOf(loudNames())
+
+func loudNames() map[string]bool {
+	names := voiceNames()
+	delete(names, "grad")
+	for name := range collectives.names {
+		delete(names, name)
+	}
+	return names
+}
+
+// isLoud reports whether by a node something may happen in the function it stands in, calls aside.
+func isLoud(n syntax.Node) bool {
+	if attr, ok := n.(*syntax.Attribute); ok && attr.Attr == "grad" {
+		return attr.Ctx == syntax.Store
+	}
+	return isOne(n, &loud)
+}
+
+// isEvent reports whether calling a thing of a library may be an event.
+func isEvent(name string) bool {
+	last := pyscan.LastPart(name)
+	return loud.has(last) || collectives.has(last) && strings.HasPrefix(name, "torch.distributed.")
+}
+
 // silence answers, before a called function is spliced in, whether surely no event happens in it, whoever calls it and whatever it is
 // handed. Most functions that a training loop calls are such, and many loops call the same ones.
 type silence struct {
@@ -65,7 +92,7 @@ func (s *silence) of(scope *pyscan.Scope) bool {
 
 // alone reports whether nothing happens in a function itself; it calls add for those that it calls.
 func (s *silence) alone(scope *pyscan.Scope, add func(*pyscan.Scope)) bool {
-	if says(scope, voices) {
+	if says(scope, isLoud) {
 		return false
 	}
 	for _, call := range scope.Calls {
@@ -97,6 +124,12 @@ func (s *silence) statement(scope *pyscan.Scope, stmt syntax.Stmt, starts []uint
 	quiet = true
 	syntax.Inspect(stmt, func(n syntax.Node) bool {
 		switch n := n.(type) {
+		case *syntax.Call:
+			quiet = quiet && s.silentCall(scope, n)
+			return quiet
+		case *syntax.Name, *syntax.Attribute, *syntax.Constant:
+			quiet = quiet && !isLoud(n)
+			return quiet
 		case *syntax.FunctionDef, *syntax.ClassDef, *syntax.Lambda:
 			return false
 		case syntax.Stmt:
@@ -107,14 +140,9 @@ func (s *silence) statement(scope *pyscan.Scope, stmt syntax.Stmt, starts []uint
 			starts, still = s.statement(scope, n, starts)
 			quiet = quiet && still
 			return false
-		case *syntax.Call:
-			quiet = quiet && s.silentCall(scope, n)
-			return quiet
-		case syntax.Expr:
-			quiet = quiet && !isOne(n, voices)
-			return quiet
 		}
-		return true
+		_, expr := n.(syntax.Expr)
+		return quiet || !expr // a handler holds statements
 	})
 	if quiet {
 		starts = append(starts[:before], stmt.Span().Start)
@@ -143,7 +171,8 @@ func (s *silence) call(scope *pyscan.Scope, callee syntax.Expr, add func(*pyscan
 	}
 	name := pyscan.LastName(callee)
 	attr, method := callee.(*syntax.Attribute)
-	if ModelName(name) || method && attr.Attr == "update" && strings.Contains(strings.ToLower(pyscan.LastName(attr.Value)), "scaler") {
+	model := ModelName(name)
+	if method && (inPlace.has(attr.Attr) || attr.Attr == "update" && strings.Contains(strings.ToLower(pyscan.LastName(attr.Value)), "scaler")) {
 		return false
 	}
 	given := s.given(scope, callee, maxGiven)
@@ -154,12 +183,18 @@ func (s *silence) call(scope *pyscan.Scope, callee syntax.Expr, add func(*pyscan
 		}
 		switch value := one.(type) {
 		case *pyscan.External:
-			if voices.has(pyscan.LastPart(value.Name)) {
+			if isEvent(value.Name) {
 				return false
 			}
 			continue
-		case *pyscan.Func, *pyscan.Class, *pyscan.Partial, *pyscan.Instance:
+		case *pyscan.Func, *pyscan.Class, *pyscan.Partial:
 		default:
+			if model {
+				return false
+			}
+			if _, is := value.(*pyscan.Instance); is {
+				break
+			}
 			if member, ok := value.(*pyscan.Member); ok && voices.has(member.Name) {
 				return false
 			}
@@ -172,7 +207,7 @@ func (s *silence) call(scope *pyscan.Scope, callee syntax.Expr, add func(*pyscan
 		if f == nil {
 			continue
 		}
-		if given && !far && s.overridden(one) {
+		if given && (!far || model) && s.overridden(one) {
 			return false
 		}
 		add(f.Scope)
