@@ -342,6 +342,10 @@ func (b *builder) stmt(stmt syntax.Stmt) {
 			b.expr(s.Value)
 			b.store(s.Target, s.Value, s)
 		}
+	case *syntax.ExprStmt:
+		b.expr(s.Value)
+	case *syntax.Return:
+		b.expr(s.Value)
 	default:
 		b.children(stmt)
 	}
@@ -393,15 +397,33 @@ func (b *builder) expr(e syntax.Expr) {
 		b.comprehension(e)
 	case *syntax.Call:
 		b.expr(e.Func)
-		for _, arg := range e.Args {
-			b.expr(arg)
-		}
+		b.all(e.Args)
 		for _, k := range e.Keywords {
 			b.expr(k.Value)
 		}
 		b.call(e)
+	case *syntax.Subscript:
+		b.expr(e.Value)
+		b.expr(e.Slice)
+	case *syntax.BinOp:
+		b.expr(e.Left)
+		b.expr(e.Right)
+	case *syntax.Tuple:
+		b.all(e.Elts)
+	case *syntax.List:
+		b.all(e.Elts)
+	case *syntax.Compare:
+		b.expr(e.Left)
+		b.all(e.Comparators)
 	default:
 		b.children(e)
+	}
+}
+
+// all walks expressions in order.
+func (b *builder) all(list []syntax.Expr) {
+	for _, e := range list {
+		b.expr(e)
 	}
 }
 
