@@ -44,7 +44,7 @@ type Options struct {
 }
 
 // together is how many targets in a row share one view, where no result is kept for later: neighbours ask much the same.
-const together = 8
+const together = 32
 
 // fewTargets is how many files of a project are few, as those of a commit are.
 const fewTargets = 16
