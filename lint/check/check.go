@@ -43,8 +43,22 @@ type Options struct {
 	New *NewCode
 }
 
-// together is how many targets in a row share one view, where no result is kept for later: neighbours ask much the same.
-const together = 32
+// So many targets in a row share one view, where no result is kept for later: neighbours ask much the same. Towards the end they are fewer, so that
+// no worker waits long for another.
+const (
+	mostTogether  = 32
+	leastTogether = 8
+)
+
+// batches are where each row of targets begins that one worker takes, and their end.
+func batches(targets, workers int) []int {
+	starts := []int{0}
+	for at := 0; at < targets; {
+		at = min(targets, at+min(max((targets-at)/(4*workers), leastTogether), mostTogether))
+		starts = append(starts, at)
+	}
+	return starts
+}
 
 // fewTargets is how many files of a project are few, as those of a commit are.
 const fewTargets = 16
@@ -89,21 +103,23 @@ func Run(ctx context.Context, snapshot *workspace.Snapshot, targets []Target, op
 	done := countProjects(c.snapshot, targets)
 	var workers sync.WaitGroup
 	var next atomic.Int64
-	for range max(1, min(len(targets), options.jobs())) {
+	count := max(1, min(len(targets), options.jobs()))
+	starts := batches(len(targets), count)
+	for range count {
 		workers.Go(func() {
 			var view *workspace.View
 			if c.options.Cache == nil {
 				view = c.snapshot.View(ctx).Forgetful()
 			}
 			for {
-				first := int(next.Add(together)) - together
-				if first >= len(targets) {
+				batch := int(next.Add(1))
+				if batch >= len(starts) {
 					return
 				}
 				if view != nil {
 					view.Reset()
 				}
-				for i := first; i < min(first+together, len(targets)); i++ {
+				for i := starts[batch-1]; i < starts[batch]; i++ {
 					if idle != nil && idle[i] {
 						results[i] = &result{}
 					} else {
