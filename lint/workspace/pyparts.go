@@ -193,6 +193,13 @@ func (v *View) assignments(m *pyscan.Module) *Part {
 	if !slices.ContainsFunc(assignmentNames, m.File.Has) {
 		return nil
 	}
+	for _, stmt := range m.Tree.Body {
+		switch stmt.(type) {
+		case *syntax.Assign, *syntax.With, *syntax.Import, *syntax.ImportFrom, *syntax.ExprStmt, *syntax.AnnAssign, *syntax.Delete:
+		default:
+			return nil // a program, which has settings of its own
+		}
+	}
 	root := &configs.Node{Kind: configs.Mapping, At: m.File.At(source.Span{End: uint32(len(text))})}
 	for _, stmt := range m.Tree.Body {
 		switch stmt := stmt.(type) {
@@ -205,14 +212,10 @@ func (v *View) assignments(m *pyscan.Module) *Part {
 			root.Items = append(root.Items, configs.Item{Key: name.ID, KeyAt: m.File.At(name.Span()), Value: v.argumentNode(m.Root, m, stmt.Value)})
 		case *syntax.With:
 			root.Open = true
-		case *syntax.Import, *syntax.ImportFrom, *syntax.ExprStmt, *syntax.AnnAssign, *syntax.Delete:
-			if expr, ok := stmt.(*syntax.ExprStmt); ok {
-				if _, isText := expr.Value.(*syntax.Constant); !isText {
-					root.Open = true
-				}
+		case *syntax.ExprStmt:
+			if _, isText := stmt.Value.(*syntax.Constant); !isText {
+				root.Open = true
 			}
-		default:
-			return nil // a program, which has settings of its own
 		}
 	}
 	tree := &configs.Tree{Format: configs.Python, Root: root}
