@@ -112,7 +112,7 @@ func (r *Resolver) onDisk(name string) string {
 // Excludes reports whether the settings leave out a file.
 func (r *Resolver) Excludes(name string) bool {
 	absolute := r.Absolute(name)
-	return r.For(path.Dir(absolute)).Exclude.covers(absolute) || newPatterns(r.Dir, r.Flags.Exclude).covers(absolute)
+	return r.For(source.Dir(absolute)).Exclude.covers(absolute) || newPatterns(r.Dir, r.Flags.Exclude).covers(absolute)
 }
 
 type walker struct {
@@ -234,7 +234,7 @@ func (w *walker) withoutLinks() []Target {
 		found := folders[folder]
 		if found == "" {
 			if w.inner[folder] {
-				found = inFolder(realFolder(path.Dir(folder)), path.Base(folder))
+				found = inFolder(realFolder(source.Dir(folder)), path.Base(folder))
 			} else {
 				found = real(folder)
 			}
@@ -257,7 +257,7 @@ func (w *walker) withoutLinks() []Target {
 		case w.targets[at].Named: // perhaps a link
 			held[real(absolute)] = true
 		case bases[path.Base(absolute)]: // a file, whose folder may be behind a link
-			held[inFolder(realFolder(path.Dir(absolute)), path.Base(absolute))] = true
+			held[inFolder(realFolder(source.Dir(absolute)), path.Base(absolute))] = true
 		}
 	}
 	for _, link := range w.links {
@@ -305,22 +305,22 @@ func isIgnored(ignored []patterns, name string, folder bool) bool {
 // first. Outside of a repository those from the current folder on hold.
 func ignoredAbove(folder, current string) []patterns {
 	var above, fromCurrent []patterns
-	for at := folder; ; at = path.Dir(at) {
+	for at := folder; ; at = source.Dir(at) {
 		if at != folder {
-			if own, ok := readIgnore(at, path.Join(at, ".gitignore")); ok {
+			if own, ok := readIgnore(at, source.Join(at, ".gitignore")); ok {
 				above = append([]patterns{own}, above...)
 			}
 		}
 		if at == current {
 			fromCurrent = above
 		}
-		if _, err := os.Stat(filepath.FromSlash(path.Join(at, ".git"))); err == nil {
-			if own, ok := readIgnore(at, path.Join(at, ".git/info/exclude")); ok {
+		if _, err := os.Stat(filepath.FromSlash(source.Join(at, ".git"))); err == nil {
+			if own, ok := readIgnore(at, source.Join(at, ".git/info/exclude")); ok {
 				above = append([]patterns{own}, above...)
 			}
 			return above
 		}
-		if path.Dir(at) == at {
+		if source.Dir(at) == at {
 			return fromCurrent
 		}
 	}

@@ -235,9 +235,9 @@ type Flags struct {
 // Absolute is a name as seen from the current folder.
 func (r *Resolver) Absolute(name string) string {
 	if source.IsAbsolute(name) {
-		return path.Clean(name)
+		return source.Clean(name)
 	}
-	return path.Join(r.Dir, name)
+	return source.Join(r.Dir, name)
 }
 
 // shown is a name as people at the current folder would write it.
@@ -312,7 +312,7 @@ func (r *Resolver) find(folder string) *Settings {
 		found = r.finish(found)
 	default:
 		if found = r.own(folder); found == nil {
-			if above := path.Dir(folder); above != folder {
+			if above := source.Dir(folder); above != folder {
 				found = r.find(above)
 			} else {
 				found = r.finish(&Settings{Folder: r.Dir})
@@ -328,7 +328,7 @@ func (r *Resolver) find(folder string) *Settings {
 // own reads the settings file of a folder itself; nil where it has none.
 func (r *Resolver) own(folder string) *Settings {
 	for _, name := range settingsFiles {
-		name = path.Join(folder, name)
+		name = source.Join(folder, name)
 		if kind := r.Snapshot.Kind(name); kind == workspace.Absent || kind == workspace.Folder {
 			continue
 		}
@@ -356,7 +356,7 @@ func (r *Resolver) load(name string, inside []string) *Settings {
 	fail := func(reason string) *Settings {
 		r.faults = append(r.faults, shown+": "+reason)
 		r.places = append(r.places, SettingsFault{Path: name, Message: reason})
-		return r.instead(name, &Settings{Path: shown, Folder: path.Dir(name)})
+		return r.instead(name, &Settings{Path: shown, Folder: source.Dir(name)})
 	}
 	file, err := r.Snapshot.File(name)
 	if err != nil {
@@ -384,11 +384,11 @@ func (r *Resolver) load(name string, inside []string) *Settings {
 	if path.Base(name) == "pyproject.toml" {
 		root = root.Get("tool", "trainvet")
 	}
-	settings := &Settings{Path: shown, Folder: path.Dir(name)}
+	settings := &Settings{Path: shown, Folder: source.Dir(name)}
 	if base := root.Get("extend"); base != nil {
 		if extended, ok := read.text(base); ok {
 			var from *Settings
-			target := path.Join(settings.Folder, extended)
+			target := source.Join(settings.Folder, extended)
 			inside = append(inside, name)
 			switch {
 			case slices.Contains(inside, target):
@@ -431,21 +431,21 @@ func (r *Resolver) reaches(name, target string) bool {
 	if r.Flags.Config != "" {
 		return true
 	}
-	folder := path.Dir(name)
-	for at := folder; ; at = path.Dir(at) {
-		if r.Snapshot.Kind(path.Join(at, ".git")) != workspace.Absent {
+	folder := source.Dir(name)
+	for at := folder; ; at = source.Dir(at) {
+		if r.Snapshot.Kind(source.Join(at, ".git")) != workspace.Absent {
 			_, in := below(at, target)
 			return in
 		}
-		if path.Dir(at) == at {
+		if source.Dir(at) == at {
 			break
 		}
 	}
 	_, from := below(r.Dir, name)
 	_, to := below(r.Dir, target)
-	above := path.Dir(folder)
+	above := source.Dir(folder)
 	_, near := below(above, target)
-	return from && to || near && above != "/" || path.Dir(target) == folder
+	return from && to || near && above != "/" || source.Dir(target) == folder
 }
 
 // finish applies the flags and works out which rules are on.

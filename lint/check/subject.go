@@ -3,7 +3,6 @@ package check
 import (
 	"bytes"
 	"context"
-	"path"
 	"slices"
 
 	"github.com/trainvet/trainvet/configs"
@@ -26,7 +25,7 @@ type result struct {
 // memoryRule is the rule that compares a run with its device. Who has switched it off is not told what it could not check.
 const memoryRule = "hbm-overflow"
 
-func folderOf(name string) string { return path.Dir(name) }
+func folderOf(name string) string { return source.Dir(name) }
 
 // subject checks one file.
 func (c *checker) subject(ctx context.Context, view *workspace.View, target Target, settings *Settings) (r *result) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/trainvet/trainvet/configs"
+	"github.com/trainvet/trainvet/lint/source"
 	"github.com/trainvet/trainvet/pyscan"
 	"github.com/trainvet/trainvet/pyscan/syntax"
 )
@@ -114,7 +115,7 @@ func (v *View) ImportedOnlyBy(name string, may func(text []byte) bool, wanted fu
 func moduleOf(name string) string {
 	stem := strings.TrimSuffix(path.Base(name), ".py")
 	if stem == "__init__" {
-		return path.Base(path.Dir(name))
+		return path.Base(source.Dir(name))
 	}
 	return stem
 }
@@ -321,7 +322,7 @@ func IsTest(name string) bool {
 	if strings.HasPrefix(base, "test_") || strings.HasSuffix(base, "_test.py") || base == "conftest.py" {
 		return true
 	}
-	for folder := range strings.SplitSeq(path.Dir(name), "/") {
+	for folder := range strings.SplitSeq(source.Dir(name), "/") {
 		if folder == "test" || folder == "tests" || folder == "testing" || folder == "unittests" {
 			return true
 		}

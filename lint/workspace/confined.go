@@ -46,9 +46,9 @@ func NewConfined(dir string, named ...string) *Confined {
 
 func (c *Confined) absolute(name string) string {
 	if source.IsAbsolute(name) {
-		return path.Clean(name)
+		return source.Clean(name)
 	}
-	return path.Join(c.dir, name)
+	return source.Join(c.dir, name)
 }
 
 var errOutside = errors.New("is a link out of the project, not read")
@@ -61,7 +61,7 @@ func (c *Confined) stat(name string) (string, fs.FileInfo, error) {
 	if err != nil {
 		return on, nil, err
 	}
-	b := c.border(path.Dir(name))
+	b := c.border(source.Dir(name))
 	if info.Mode()&fs.ModeSymlink == 0 {
 		if b.outside {
 			err = errOutside
@@ -95,7 +95,7 @@ func (c *Confined) find(folder string) *border {
 		return known
 	}
 	b := &border{}
-	if above := path.Dir(folder); above != folder {
+	if above := source.Dir(folder); above != folder {
 		outer := c.find(above)
 		*b = *outer
 	}
@@ -111,7 +111,7 @@ func (c *Confined) find(folder string) *border {
 		b.outside = true
 		return b
 	}
-	if _, err := os.Lstat(filepath.FromSlash(path.Join(folder, ".git"))); err == nil {
+	if _, err := os.Lstat(filepath.FromSlash(source.Join(folder, ".git"))); err == nil {
 		b.top, b.checkout = realName(folder), true
 	}
 	return b
@@ -249,12 +249,12 @@ func (c *Confined) listed(name string, entries []fs.DirEntry) {
 	defer c.mu.Unlock()
 	checkout := slices.ContainsFunc(entries, func(entry fs.DirEntry) bool { return strings.EqualFold(entry.Name(), ".git") })
 	if c.plain[name] && !checkout && name != c.dir && !c.named[name] {
-		c.borders[name] = c.find(path.Dir(name))
+		c.borders[name] = c.find(source.Dir(name))
 	}
 	delete(c.plain, name)
 	for _, entry := range entries {
 		if entry.IsDir() && !strings.HasPrefix(entry.Name(), ".") {
-			if inner := path.Join(name, entry.Name()); c.borders[inner] == nil {
+			if inner := source.Join(name, entry.Name()); c.borders[inner] == nil {
 				c.plain[inner] = true
 			}
 		}
@@ -266,11 +266,11 @@ func (c *Confined) near(folder string) bool {
 	if folder == c.dir || inside(c.dir, folder) {
 		return true
 	}
-	for at := folder; ; at = path.Dir(at) {
+	for at := folder; ; at = source.Dir(at) {
 		if c.named[at] {
 			return true
 		}
-		if path.Dir(at) == at {
+		if source.Dir(at) == at {
 			return false
 		}
 	}

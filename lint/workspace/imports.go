@@ -1,9 +1,9 @@
 package workspace
 
 import (
-	"path"
 	"strings"
 
+	"github.com/trainvet/trainvet/lint/source"
 	"github.com/trainvet/trainvet/pyscan"
 	"github.com/trainvet/trainvet/pyscan/syntax"
 )
@@ -30,7 +30,7 @@ func (v *View) locate(from, module string, level int) string {
 	if level == 0 && (module == "" || libraries[firstPart(module)]) {
 		return ""
 	}
-	key := importKey{path.Dir(from), module, level}
+	key := importKey{source.Dir(from), module, level}
 	found, known := v.kept.located[key]
 	if !known {
 		key.module = strings.Clone(module) // which may be a piece of a text
@@ -52,12 +52,12 @@ type importKey struct {
 
 // locateNear is locate for as many dots as the level.
 func (v *View) locateNear(from, module string, level int) string {
-	folder := path.Dir(from)
+	folder := source.Dir(from)
 	for range level - 1 {
-		folder = path.Dir(folder)
+		folder = source.Dir(folder)
 	}
-	base := path.Join(folder, strings.ReplaceAll(module, ".", "/"))
-	if !inside(v.settingsTop(from), path.Join(base, "__init__.py")) { // as many dots as one likes
+	base := source.Join(folder, strings.ReplaceAll(module, ".", "/"))
+	if !inside(v.settingsTop(from), source.Join(base, "__init__.py")) { // as many dots as one likes
 		return ""
 	}
 	return v.moduleAt(base)
@@ -66,12 +66,12 @@ func (v *View) locateNear(from, module string, level int) string {
 // locateAbove is locate for a module without dots before it.
 func (v *View) locateAbove(from, module string) string {
 	top, first := v.settingsTop(from), firstPart(module)
-	for folder := path.Dir(from); ; folder = path.Dir(folder) {
+	for folder := source.Dir(from); ; folder = source.Dir(folder) {
 		if found := v.locateIn(folder, module, first); found != "" {
 			return found
 		}
 		if v.unrecorded(folder) == nil || v.in(folder, "src") != Absent {
-			if found := v.locateIn(path.Join(folder, "src"), module, first); found != "" {
+			if found := v.locateIn(source.Join(folder, "src"), module, first); found != "" {
 				return found
 			}
 		}
@@ -86,7 +86,7 @@ func (v *View) locateIn(folder, module, first string) string {
 	if !v.holdsPackage(folder, first) {
 		return ""
 	}
-	return v.moduleAt(path.Join(folder, strings.ReplaceAll(module, ".", "/")))
+	return v.moduleAt(source.Join(folder, strings.ReplaceAll(module, ".", "/")))
 }
 
 // holdsPackage reports whether a folder holds a module or a folder of that name.

@@ -37,7 +37,7 @@ func (v *View) areas(name string) []area {
 		return []area{{top, wholeCheckout}}
 	}
 	areas := []area{{v.projectRoot(name), wholeCheckout}}
-	for folder := path.Dir(name); ; folder = path.Dir(folder) {
+	for folder := source.Dir(name); ; folder = source.Dir(folder) {
 		if folder != areas[0].folder {
 			areas = append(areas, area{folder, besides})
 		}
@@ -50,7 +50,7 @@ func (v *View) areas(name string) []area {
 // settingsTop is the highest folder that belongs to the project of a file: the top of the checkout, the current folder, or
 // for a file outside of that the folder above its own.
 func (v *View) settingsTop(name string) string {
-	folder := path.Dir(name)
+	folder := source.Dir(name)
 	top, known := v.kept.tops[folder]
 	if !known {
 		top = v.settingsTopOf(name, folder)
@@ -61,7 +61,7 @@ func (v *View) settingsTop(name string) string {
 }
 
 func (v *View) settingsTopOf(name, folder string) string {
-	for at := folder; ; at = path.Dir(at) {
+	for at := folder; ; at = source.Dir(at) {
 		if v.isRoot(at) {
 			return at
 		}
@@ -70,7 +70,7 @@ func (v *View) settingsTopOf(name, folder string) string {
 		}
 	}
 	if path.IsAbs(name) || strings.HasPrefix(name, "..") {
-		if above := path.Dir(folder); above != "/" && !strings.HasSuffix(folder, "..") {
+		if above := source.Dir(folder); above != "/" && !strings.HasSuffix(folder, "..") {
 			return above
 		}
 		return folder
@@ -176,9 +176,9 @@ func (s *Snapshot) mayNames(in area) []string {
 			switch {
 			case strings.HasPrefix(entry.Name, ".") || len(files) > maxProject || entry.Name == "node_modules":
 			case entry.Kind == Folder:
-				walk(path.Join(folder, entry.Name), depth+1)
+				walk(source.Join(folder, entry.Name), depth+1)
 			case entry.Kind == RegularFile && mayName(entry.Name):
-				full := path.Join(folder, entry.Name)
+				full := source.Join(folder, entry.Name)
 				if !strings.HasSuffix(full, ".py") && s.size(full) > MaxSettings { // those are read for the index of names anyway
 					continue
 				}
