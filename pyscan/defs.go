@@ -197,6 +197,9 @@ func (s *Scope) Def(name *syntax.Name) *Def {
 			}
 		}
 	}
+	if s.bound.Load() == nil && s.isPlain(name.ID) && !s.Plain(name.ID) {
+		return nil
+	}
 	b := s.bind() // sets the slots
 	return b.at(name.Slot)
 }
@@ -266,7 +269,7 @@ func (s *Scope) Exit(name string) *Def {
 
 // Defs are all definitions of a name or dotted path in the scope, phis left out, in order.
 func (s *Scope) Defs(name string) []*Def {
-	if !s.mayDefine(name) {
+	if !s.mayDefine(name) || s.bound.Load() == nil && s.definesNo(name) {
 		return nil
 	}
 	b := s.bind()

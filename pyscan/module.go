@@ -103,6 +103,7 @@ type Scope struct {
 	Kind     ScopeKind
 	paths    bool  // it assigns to dotted paths
 	yields   bool  // its function is a generator
+	odd      bool  // it defines a dotted path otherwise than as the target of a plain statement
 	calls    int32 // as many as Calls will be
 	Name     string
 	Module   *Module
@@ -114,6 +115,7 @@ type Scope struct {
 
 	names  uint64                // traits of all names that it defines: most questions about a name need no binding to be answered
 	stores uint64                // of those that are not only parameters
+	vague  uint64                // of those that are defined otherwise than by plain statements, see plain.go
 	attrs  uint64                // traits of the last names of all dotted paths that it defines
 	given  atomic.Pointer[[]Def] // the definitions of the parameters
 	bound  atomic.Pointer[bound]
@@ -293,9 +295,13 @@ func (c *collector) stmts(body []syntax.Stmt) {
 
 func (c *collector) exprs(list []syntax.Expr) {
 	for _, e := range list {
-		if e != nil {
-			c.visit(e)
-		}
+		c.expr(e)
+	}
+}
+
+func (c *collector) expr(e syntax.Expr) {
+	if e != nil {
+		c.visit(e)
 	}
 }
 
@@ -321,6 +327,12 @@ func (c *collector) open(kind ScopeKind, name string, node syntax.Node, args *sy
 
 // name notes that the scope defines a name, other than by a parameter.
 func (c *collector) name(name string) {
+	c.stored(name)
+	c.in.vague |= trait(name)
+}
+
+// stored is name for the target of a plain statement.
+func (c *collector) stored(name string) {
 	c.in.names |= trait(name)
 	c.in.stores |= trait(name)
 }
@@ -361,6 +373,31 @@ func (c *collector) visit(n syntax.Node) {
 		c.visit(n.Body)
 		c.in = in
 		return
+	case *syntax.Assign:
+		for _, target := range n.Targets {
+			c.target(target, mayName(n.Value))
+		}
+		c.expr(n.Value)
+		return
+	case *syntax.AugAssign:
+		c.target(n.Target, false)
+		c.expr(n.Value)
+		return
+	case *syntax.AnnAssign:
+		c.target(n.Target, mayName(n.Value))
+		c.expr(n.Annotation)
+		c.expr(n.Value)
+		return
+	case *syntax.For:
+		c.target(n.Target, false)
+		c.expr(n.Iter)
+		c.stmts(n.Body)
+		c.stmts(n.OrElse)
+		return
+	case *syntax.WithItem:
+		c.expr(n.Context)
+		c.target(n.Vars, false)
+		return
 	case *syntax.Call:
 		c.module.Calls = append(c.module.Calls, Call{n, in})
 		in.calls++
@@ -368,6 +405,7 @@ func (c *collector) visit(n syntax.Node) {
 		if n.Ctx != syntax.Load {
 			in.paths = in.paths || n.Ctx == syntax.Store
 			in.attrs |= trait(n.Attr)
+			in.odd = true
 		}
 		c.visit(n.Value)
 		return
@@ -419,6 +457,9 @@ func (c *collector) outer(names []string) {
 		c.module.outer = map[*Scope][]string{}
 	}
 	c.module.outer[c.in] = append(c.module.outer[c.in], names...)
+	for _, name := range names {
+		c.in.vague |= trait(name)
+	}
 }
 
 // hand gives each scope its calls; all lie in one list.

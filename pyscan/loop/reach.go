@@ -181,6 +181,9 @@ func (r *reacher) handed(scope *pyscan.Scope, arg syntax.Expr, depth int) bool {
 		if r.far(scope, arg) > depth { // of most names that is so
 			return false
 		}
+		if scope.Plain(arg.ID) {
+			return false
+		}
 		if def := scope.Def(arg); def != nil && def.Kind != pyscan.ScopeDef && def.Kind != pyscan.ImportDef && !r.aliases(scope, def) {
 			return false
 		}
