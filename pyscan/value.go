@@ -252,6 +252,11 @@ func (f *Frame) Bind(index int, arg Argument) {
 type Words struct {
 	Names map[string]bool
 	Far   int
+
+	// Alias is set where a name matters only if it may stand for one of the words itself: by another name in an import, by an assignment, as what
+	// a function gave. Otherwise so does the name of a function that calls one of them, whatever comes of it, and what is bound to a result. It
+	// is for those who ask no more of a callee than which thing of a library it is.
+	Alias bool
 }
 
 // LastPart is the last name of a dotted one.

@@ -21,7 +21,13 @@ func TestDistancesWith(t *testing.T) {
 		}
 		return []byte(b.String())
 	}
-	words := &pyscan.Words{Names: map[string]bool{"f0": true, "f1": true}, Far: 4}
+	names := map[string]bool{"f0": true, "f1": true}
+	for _, words := range []*pyscan.Words{{Names: names, Far: 4}, {Names: names, Alias: true}} {
+		distancesWith(t, words, text)
+	}
+}
+
+func distancesWith(t *testing.T, words *pyscan.Words, text func() []byte) {
 	moved := 0
 	for range 200 {
 		texts := [][]byte{text(), text(), text(), text()}
@@ -41,6 +47,44 @@ func TestDistancesWith(t *testing.T) {
 	}
 }
 
+// What stands for a word is told from what calls one, and a function that gives one from both.
+func TestAliases(t *testing.T) {
+	text := `import word as imported
+assigned = word
+chosen = pick(word)
+result = word(1)
+fetched = getattr(library, "word")
+def calls():
+    word(1)
+def caller():
+    calls()
+def gives():
+    return word
+def later():
+    word(1)
+    return word
+def byname():
+    return getattr(library, "word")
+def hidden():
+    return assigned
+given = gives()
+late = later()
+named = byname()
+class C:
+    @property
+    def held(self):
+        return word
+`
+	words := &pyscan.Words{Names: map[string]bool{"word": true}, Alias: true}
+	d := measure(words, indexFile([]byte(text)))
+	for name, near := range map[string]bool{"word": true, "imported": true, "assigned": true, "chosen": true, "fetched": true, "given": true, "late": true, "named": true, "held": true,
+		"result": false, "calls": false, "caller": false, "gives": false, "later": false, "byname": false, "hidden": false, "library": false} {
+		if got := d.of(name) <= maxAliases; got != near {
+			t.Errorf("%s: %v, wanted %v", name, got, near)
+		}
+	}
+}
+
 // indexTexts is the index of files that were read by one indexer each.
 func indexTexts(texts ...[]byte) *nameIndex {
 	var ins []*indexer
@@ -56,7 +100,7 @@ func indexTexts(texts ...[]byte) *nameIndex {
 func (d *distances) all() map[string]far {
 	all := map[string]far{}
 	for n := range d.names.count() {
-		if d.far[n] > 0 {
+		if d.far != nil && d.far[n] > 0 {
 			all[string(d.names.name(int32(n)))] = d.far[n]
 		}
 	}

@@ -245,13 +245,14 @@ func (s *Snapshot) callingFrom(root, name string, tests bool, most int) (files [
 // distances say for names how many calls away from one of a few words they may be. Names beyond maxDistance have none.
 type distances struct {
 	names *nameTable     // of the index in which they were measured
-	far   []far          // by its numbers
+	far   []far          // by its numbers; nil where few names are reached, which are all among more
 	more  map[string]far // of names that it has not, and of those that are nearer by what an editor has open
 	may   []uint64       // a bit for the hash of each name that has one: most names that are asked for have none
 }
 
 // far are two distances, of four bits each, plus 1; 0 is none. Any is how far away what a call of the name runs is; itself is that where the
 // name is known to stand for a function and not for what a call of one gave, so that handing it to somebody who calls it counts as calling it.
+// Where only what stands for the words is looked for, any is how far away that is, and itself how far away what a call of the name may give is.
 type far uint8
 
 func farOf(any, itself uint8) far { return far(any | itself<<4) }
@@ -260,9 +261,9 @@ func (f far) any() uint8    { return uint8(f & 15) }
 func (f far) itself() uint8 { return uint8(f >> 4) }
 
 // shorten takes a distance where it is smaller than what is known.
-func (f *far) shorten(itself bool, distance uint8) {
+func (f *far) shorten(reaches, itself bool, distance uint8) {
 	any, its := f.any(), f.itself()
-	if any == 0 || any > distance {
+	if reaches && (any == 0 || any > distance) {
 		any = distance
 	}
 	if itself && (its == 0 || its > distance) {
@@ -279,7 +280,7 @@ func (d *distances) at(name string) far {
 	if known, is := d.more[name]; is {
 		return known
 	}
-	if n, known := d.names.findHash(name, hash); known {
+	if n, known := d.names.findHash(name, hash); known && d.far != nil {
 		return d.far[n]
 	}
 	return 0
@@ -305,40 +306,96 @@ func farthest(words *pyscan.Words) uint8 {
 	return uint8(min(words.Far, maxDistance))
 }
 
-// through says of a use of a name that was reached whether it reaches what uses it, and in which sense. What was called or bound to a name
-// was reached with the first of the senses in which the name was.
+// through says of a use of a name that was reached in some senses in which it reaches what uses it: those of far. What was called or bound to
+// a name was reached with the first of the senses in which the name was.
 func (use useKind) through(any, itself bool) (reaches, its bool) {
 	switch use {
 	case calledIn:
-		return any, true
+		return any, any
 	case calledFor:
 		return any, false
 	case sameAs:
 		return true, itself
 	}
-	return itself, use == heldIn
+	return itself, itself && use == heldIn
+}
+
+// throughNames is through where only what stands for the words is looked for. A call of one of them gives none, so that what calls it is not
+// reached, and a function never stands for one, but may give it. Something else that is bound to what has to do with one may do both: it may
+// be a lambda.
+func (use useKind) throughNames(is, gives bool) (reaches, its bool) {
+	switch use {
+	case calledIn:
+		return false, gives
+	case heldIn:
+		return false, is || gives
+	case calledFor:
+		return gives, gives
+	case sameAs:
+		return is, is || gives
+	}
+	return is || gives, is || gives
+}
+
+// ways are the senses in which a name is reached by each use of one that was reached in the senses of a number: bit 0 for any, 1 for itself.
+type ways [1 << useBits][4]struct{ any, itself bool }
+
+var callWays, nameWays = waysOf(useKind.through), waysOf(useKind.throughNames)
+
+func waysOf(through func(use useKind, any, itself bool) (bool, bool)) *ways {
+	var w ways
+	for use := calledIn; use <= sameAs; use++ {
+		for senses := range 4 {
+			if senses > 0 {
+				w[use][senses].any, w[use][senses].itself = through(use, senses&1 != 0, senses&2 != 0)
+			}
+		}
+	}
+	return &w
+}
+
+// waysFor are the ways by which words are looked for, and what is known of one of the words.
+func waysFor(words *pyscan.Words) (w *ways, word far) {
+	if words.Alias {
+		return nameWays, farOf(1, 0)
+	}
+	return callWays, farOf(1, 1)
+}
+
+// senses are those in which a name was reached at a distance.
+func (f far) senses(distance uint8) (senses uint8) {
+	if f.any() == distance {
+		senses = 1
+	}
+	if f.itself() == distance {
+		senses |= 2
+	}
+	return senses
 }
 
 // measure goes from the words to what names them, breadth first: in each round the names that the round before reached are found by their
 // distance, which takes less than a list of them.
 func measure(words *pyscan.Words, index *nameIndex) *distances {
+	if words.Alias {
+		return measureFew(words, index)
+	}
 	d := &distances{names: &index.names, far: make([]far, index.names.count())}
+	ways, itself := waysFor(words)
 	for word := range words.Names {
 		if n, has := index.names.find(word); has {
-			d.far[n] = farOf(1, 1)
+			d.far[n] = itself
 		}
 	}
 	for distance := uint8(1); distance <= farthest(words); distance++ {
 		for name := range d.far {
-			any, itself := d.far[name].any() == distance, d.far[name].itself() == distance
-			if !any && !itself {
+			senses := d.far[name].senses(distance)
+			if senses == 0 {
 				continue
 			}
 			for i := range index.parts {
 				for _, u := range index.parts[i].users.of(int32(name)) {
-					if reaches, its := useKind(u&(1<<useBits-1)).through(any, itself); reaches {
-						d.far[u>>useBits].shorten(its, distance+1)
-					}
+					way := &ways[u&(1<<useBits-1)][senses]
+					d.far[u>>useBits].shorten(way.any, way.itself, distance+1)
 				}
 			}
 		}
@@ -346,7 +403,53 @@ func measure(words *pyscan.Words, index *nameIndex) *distances {
 	d.sift()
 	for word := range words.Names {
 		if _, has := index.names.find(word); !has {
-			d.nearer(word, farOf(1, 1))
+			d.nearer(word, itself)
+		}
+	}
+	return d
+}
+
+// measureFew is measure where few names are reached: it keeps nothing for the others, and lists those of a round.
+func measureFew(words *pyscan.Words, index *nameIndex) *distances {
+	ways, word := waysFor(words)
+	reached := make(map[int32]far, 4*len(words.Names))
+	var list []int32 // names whose distance became smaller: those of the round before, and behind them those of this one
+	for word := range words.Names {
+		if n, has := index.names.find(word); has {
+			list = append(list, n)
+		}
+	}
+	for _, n := range list {
+		reached[n] = word
+	}
+	for distance := uint8(1); distance <= farthest(words); distance++ {
+		round := list
+		list = nil
+		for _, name := range round {
+			senses := reached[name].senses(distance)
+			for i := range index.parts {
+				for _, u := range index.parts[i].users.of(name) {
+					way := &ways[u&(1<<useBits-1)][senses]
+					if !way.any && !way.itself {
+						continue
+					}
+					before := reached[u>>useBits]
+					known := before
+					if known.shorten(way.any, way.itself, distance+1); known != before {
+						reached[u>>useBits] = known
+						list = append(list, u>>useBits)
+					}
+				}
+			}
+		}
+	}
+	d := &distances{names: &index.names, more: make(map[string]far, len(reached)), may: make([]uint64, 1<<bits.Len(uint((len(reached)+len(words.Names))/16)))}
+	for n, known := range reached {
+		d.nearer(string(index.names.name(n)), known)
+	}
+	for name := range words.Names {
+		if _, has := index.names.find(name); !has {
+			d.nearer(name, word)
 		}
 	}
 	return d
@@ -384,7 +487,7 @@ func (d *distances) nearer(name string, known far) {
 // than it is.
 func (d *distances) with(words *pyscan.Words, more []*nameIndex, all *nameIndex) *distances {
 	d = &distances{names: d.names, far: d.far, more: maps.Clone(d.more), may: slices.Clone(d.may)}
-	within := func(distance uint8) bool { return distance > 0 && distance <= farthest(words) }
+	ways, _ := waysFor(words)
 	var changed []string
 	spread := func(index *nameIndex, name string) {
 		n, known := index.names.find(name)
@@ -394,16 +497,12 @@ func (d *distances) with(words *pyscan.Words, more []*nameIndex, all *nameIndex)
 		from := d.at(name)
 		for i := range index.parts {
 			for _, u := range index.parts[i].users.of(n) {
-				user, use := string(index.names.name(u>>useBits)), useKind(u&(1<<useBits-1))
+				user := string(index.names.name(u >> useBits))
 				known, before := d.at(user), d.at(user)
-				if within(from.any()) {
-					if reaches, its := use.through(true, false); reaches {
-						known.shorten(its, from.any()+1)
-					}
-				}
-				if within(from.itself()) {
-					if reaches, its := use.through(false, true); reaches {
-						known.shorten(its, from.itself()+1)
+				for _, distance := range [...]uint8{from.any(), from.itself()} {
+					if distance > 0 && distance <= farthest(words) {
+						way := ways[u&(1<<useBits-1)][from.senses(distance)]
+						known.shorten(way.any, way.itself, distance+1)
 					}
 				}
 				if known != before {
@@ -560,6 +659,9 @@ func (v *View) HasName(m *pyscan.Module, name string) bool { return v.about(m, n
 
 // Defined implements loop.Linker.
 func (v *View) Defined(m *pyscan.Module, name string) bool { return v.about(m, name)&defined != 0 }
+
+// Bound reports whether something may be bound to a name other than by def or class.
+func (v *View) Bound(m *pyscan.Module, name string) bool { return v.about(m, name)&referred != 0 }
 
 // Extended implements loop.Linker.
 func (v *View) Extended(m *pyscan.Module, name string) bool { return v.about(m, name)&extended != 0 }

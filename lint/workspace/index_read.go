@@ -240,7 +240,7 @@ type sighting int32
 
 const (
 	asHeld   sighting = 1
-	asCalled sighting = 2 | asHeld // which says more
+	asCalled sighting = 2
 
 	inCall   sighting = 1
 	inImport sighting = 2
@@ -331,7 +331,7 @@ func (ix *indexer) note(name int32, called bool, depth int) {
 	for i := range ix.open {
 		for _, user := range ix.open[i].names {
 			switch {
-			case user < 0 || user == name || ix.open[i].class:
+			case user < 0 || user == name && called || ix.open[i].class:
 			case ix.open[i].property:
 				ix.use(name, user, property)
 			default:
@@ -456,8 +456,10 @@ func (ix *indexer) read(file int32, text []byte) {
 				ix.mains = add(ix.mains, file)
 			}
 			if ix.getter > 0 && depth >= ix.getter && len(inner) > 0 && len(inner) < 64 && isLetter(inner[0]) {
-				if stop, hash := word(inner, 0); stop == len(inner) {
-					ix.note(ix.number(inner, hash), true, depth) // getattr(loss, "backward")
+				if stop, hash := word(inner, 0); stop == len(inner) { // getattr(loss, "backward"), which may be called on the spot
+					n := ix.number(inner, hash)
+					ix.note(n, false, depth)
+					ix.note(n, true, depth)
 				}
 			}
 			i, lineStart, dotted, ix.plain = end, false, false, false

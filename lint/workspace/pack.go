@@ -11,7 +11,7 @@ import (
 // The form of what a shelf keeps: a mark, then lists of numbers and of bytes, each with its length before it, and a checksum over all. Numbers
 // have 4 bytes, stamps 32, the lowest byte first.
 const (
-	shelfMark  = "trainvet names 1\n"
+	shelfMark  = "trainvet names 2\n"
 	maxShelved = 256 << 20 // bytes
 )
 

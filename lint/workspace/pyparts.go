@@ -36,7 +36,7 @@ var argumentClasses = map[string]struct {
 
 // argumentWords are the names of argumentClasses.
 var argumentWords = func() *pyscan.Words {
-	words := &pyscan.Words{Names: map[string]bool{}}
+	words := &pyscan.Words{Alias: true, Names: map[string]bool{}}
 	for name := range argumentClasses {
 		words.Names[name] = true
 	}

@@ -22,7 +22,7 @@ func scalerCalls(pass *lint.Pass, module *pyscan.Module, visit func(*pyscan.Scop
 }
 
 // scalers are the names of what scales a loss.
-var scalers = &pyscan.Words{Names: map[string]bool{"GradScaler": true, "ShardedGradScaler": true}}
+var scalers = &pyscan.Words{Alias: true, Names: map[string]bool{"GradScaler": true, "ShardedGradScaler": true}}
 
 // maxReceivers bounds the files that import one with a function which makes a scaler.
 const maxReceivers = 8

@@ -80,7 +80,7 @@ func isBlank(s string) bool {
 	return true
 }
 
-var adapters = &pyscan.Words{Names: map[string]bool{"get_peft_model": true}}
+var adapters = &pyscan.Words{Alias: true, Names: map[string]bool{"get_peft_model": true}}
 
 // frozenBefore finds where the base of a model was frozen before its checkpointing is turned on: adapters of PEFT, which looks after checkpointing only if it was
 // on by then, or requires_grad switched off for all parameters. Arguments of a trainer turn it on when training starts.

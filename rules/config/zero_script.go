@@ -21,7 +21,7 @@ var pipelines = []string{"deepspeed.pipe.PipelineModule", "deepspeed.runtime.pip
 // experts are the names of DeepSpeed's layer of experts.
 var experts = []string{"deepspeed.moe.layer.MoE"}
 
-var initialize = &pyscan.Words{Names: map[string]bool{"initialize": true}}
+var initialize = &pyscan.Words{Alias: true, Names: map[string]bool{"initialize": true}}
 
 // unsupportedInScript compares what a program gives to deepspeed.initialize with the config that goes along.
 func unsupportedInScript(pass *lint.Pass, module *pyscan.Module) {

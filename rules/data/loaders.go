@@ -29,9 +29,9 @@ func calls(pass *lint.Pass, module *pyscan.Module, name string, visit func(scope
 
 // wanted are the last names of what the rules look for.
 var wanted = map[string]*pyscan.Words{
-	loaderClass:  {Names: map[string]bool{"DataLoader": true}},
-	samplerClass: {Names: map[string]bool{"DistributedSampler": true}},
-	loadFunction: {Names: map[string]bool{"load": true}},
+	loaderClass:  {Alias: true, Names: map[string]bool{"DataLoader": true}},
+	samplerClass: {Alias: true, Names: map[string]bool{"DistributedSampler": true}},
+	loadFunction: {Alias: true, Names: map[string]bool{"load": true}},
 }
 
 const (

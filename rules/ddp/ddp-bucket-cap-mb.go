@@ -50,7 +50,7 @@ var DdpBucketCapMb = &lint.Rule{
 }
 
 // capNames are the last names of caps, and what may carry one of them.
-var capNames = &pyscan.Words{Names: map[string]bool{"DistributedDataParallel": true, "replicate": true, "DistributedDataParallelKwargs": true, "TrainingArguments": true,
+var capNames = &pyscan.Words{Alias: true, Names: map[string]bool{"DistributedDataParallel": true, "replicate": true, "DistributedDataParallelKwargs": true, "TrainingArguments": true,
 	"Seq2SeqTrainingArguments": true, "SFTConfig": true, "DDPStrategy": true, "FullyShardedDataParallel": true, "partial": true}}
 
 // caps are the calls that take a bucket size, with its keyword and position (-1: keyword only).

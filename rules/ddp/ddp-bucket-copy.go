@@ -41,7 +41,7 @@ var DdpBucketCopy = &lint.Rule{
 	},
 }
 
-var ddpNames = &pyscan.Words{Names: map[string]bool{"DistributedDataParallel": true}}
+var ddpNames = &pyscan.Words{Alias: true, Names: map[string]bool{"DistributedDataParallel": true}}
 
 func checkCopy(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, call *syntax.Call) {
 	if pass.ExternalName(pass.Eval(scope, nil, call.Func)) != "torch.nn.parallel.DistributedDataParallel" || len(call.Args) == 0 {

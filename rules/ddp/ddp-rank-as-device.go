@@ -79,7 +79,7 @@ func reportRank(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, dev
 }
 
 // spawners are the names of what starts a function once for each device of this machine, with the number of the device.
-var spawners = &pyscan.Words{Names: map[string]bool{"spawn": true}}
+var spawners = &pyscan.Words{Alias: true, Names: map[string]bool{"spawn": true}}
 
 // spawned reports whether a function, or one that calls it, is started by torch.multiprocessing.spawn: all ranks are on one machine then,
 // since its processes are numbered from 0, and programs for several add an offset that they have at hand.

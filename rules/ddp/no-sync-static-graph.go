@@ -120,8 +120,8 @@ func sparesFirst(event *loop.Event) bool {
 }
 
 var (
-	accelerators = &pyscan.Words{Names: map[string]bool{"Accelerator": true}}
-	trainers     = &pyscan.Words{Names: map[string]bool{"Trainer": true}}
+	accelerators = &pyscan.Words{Alias: true, Names: map[string]bool{"Accelerator": true}}
+	trainers     = &pyscan.Words{Alias: true, Names: map[string]bool{"Trainer": true}}
 )
 
 // checkAccelerated is DistributedDataParallelKwargs(static_graph=True) given to an Accelerator that accumulates.

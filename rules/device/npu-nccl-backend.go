@@ -14,7 +14,7 @@ import (
 var npuNcclBackendDoc string
 
 // groupMakers are the last names of what makes the default process group.
-var groupMakers = &pyscan.Words{Names: map[string]bool{"init_process_group": true, "init_distributed": true}}
+var groupMakers = &pyscan.Words{Alias: true, Names: map[string]bool{"init_process_group": true, "init_distributed": true}}
 
 // NpuNcclBackend finds process groups of NPUs that are to talk over NCCL.
 var NpuNcclBackend = &lint.Rule{

@@ -35,7 +35,7 @@ var OnnxExportInTrainMode = &lint.Rule{
 	},
 }
 
-var exporters = &pyscan.Words{Names: map[string]bool{"export": true, "dynamo_export": true}}
+var exporters = &pyscan.Words{Alias: true, Names: map[string]bool{"export": true, "dynamo_export": true}}
 
 func checkExport(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, call *syntax.Call) {
 	switch pass.Library(scope, nil, call.Func) {

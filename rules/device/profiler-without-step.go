@@ -44,7 +44,7 @@ var ProfilerWithoutStep = &lint.Rule{
 }
 
 // profilers are the names of what records a profile.
-var profilers = &pyscan.Words{Names: map[string]bool{"profile": true}}
+var profilers = &pyscan.Words{Alias: true, Names: map[string]bool{"profile": true}}
 
 // profilerName is the name by which the profiler can be stepped: of a with statement or an assignment; "" where it goes
 // elsewhere, and "the profiler" where nothing can name it.

@@ -28,7 +28,7 @@ var CollectiveUnderRankGuard = &lint.Rule{
 			return
 		}
 		found := map[syntax.Node]bool{}
-		for _, site := range pass.CallsNear(module, collectives) {
+		for _, site := range candidates(pass, module) {
 			call, scope := site.Call, site.Scope
 			if scope.Kind != pyscan.FuncScope && scope.Kind != pyscan.ModuleScope {
 				continue
@@ -62,6 +62,28 @@ var collectives = &pyscan.Words{Names: map[string]bool{"barrier": true, "all_red
 	"broadcast": true, "broadcast_object_list": true, "reduce": true, "reduce_scatter": true, "reduce_scatter_tensor": true, "gather": true, "gather_object": true,
 	"scatter": true, "scatter_object_list": true, "all_to_all": true, "all_to_all_single": true, "monitored_barrier": true, "GatheredParameters": true,
 	"wait_for_everyone": true, "get_state_dict": true, "full_tensor": true, "save_checkpoint": true, "save_16bit_model": true, "state_dict": true}}
+
+// collectiveNames are what stands for one of them, without what calls one.
+var collectiveNames = &pyscan.Words{Alias: true, Names: collectives.Names}
+
+// candidates are the calls that may be collectives, or of a function of the module that makes one itself: those by the name of such a function,
+// and by names that something may be bound to.
+func candidates(pass *lint.Pass, module *pyscan.Module) []pyscan.Call {
+	own := pass.CallsNear(module, collectiveNames)
+	waiting := map[string]bool{}
+	for _, site := range own {
+		if site.Scope.Kind == pyscan.FuncScope {
+			waiting[site.Scope.Name] = true
+		}
+	}
+	if len(waiting) == 0 {
+		return own
+	}
+	return slices.DeleteFunc(pass.CallsNear(module, collectives), func(site pyscan.Call) bool {
+		name := pyscan.LastName(site.Func)
+		return name != "" && !waiting[name] && !pass.Bound(module, name) && !pass.Near(module, collectiveNames, site.Func)
+	})
+}
 
 // guard is a test that only some ranks pass on the way to a call.
 type guard struct {
@@ -375,7 +397,7 @@ func mainName(name string) int {
 	return 0
 }
 
-var rankGetters = &pyscan.Words{Names: map[string]bool{"get_rank": true}}
+var rankGetters = &pyscan.Words{Alias: true, Names: map[string]bool{"get_rank": true}}
 
 // isRank reports whether an expression is the number of this process among all.
 func isRank(pass *lint.Pass, scope *pyscan.Scope, e syntax.Expr, depth int) bool {

@@ -20,7 +20,7 @@ const (
 )
 
 // groupMakers are the last names of what makes process groups.
-var groupMakers = &pyscan.Words{Names: map[string]bool{"init_process_group": true, "init_distributed": true, "InitProcessGroupKwargs": true, "DDPStrategy": true,
+var groupMakers = &pyscan.Words{Alias: true, Names: map[string]bool{"init_process_group": true, "init_distributed": true, "InitProcessGroupKwargs": true, "DDPStrategy": true,
 	"FSDPStrategy": true, "TrainingArguments": true, "Seq2SeqTrainingArguments": true}}
 
 // ProcessGroupTimeoutShort finds process groups that give up before slow but healthy steps end.

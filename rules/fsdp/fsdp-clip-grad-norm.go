@@ -33,7 +33,7 @@ var FsdpClipGradNorm = &lint.Rule{
 	},
 }
 
-var clipNames = &pyscan.Words{Names: map[string]bool{"clip_grad_norm_": true, "clip_grad_norm": true}}
+var clipNames = &pyscan.Words{Alias: true, Names: map[string]bool{"clip_grad_norm_": true, "clip_grad_norm": true}}
 
 func checkClip(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, call *syntax.Call) {
 	parameters := workspace.Argument(call, "parameters", 0)

@@ -13,7 +13,7 @@ import (
 )
 
 // wrapNames are the last names of what wraps a model in FSDP1, and of what wraps its layers.
-var wrapNames = &pyscan.Words{Names: map[string]bool{"FullyShardedDataParallel": true, "wrap": true, "enable_wrap": true, "partial": true}}
+var wrapNames = &pyscan.Words{Alias: true, Names: map[string]bool{"FullyShardedDataParallel": true, "wrap": true, "enable_wrap": true, "partial": true}}
 
 const fsdp1 = "torch.distributed.fsdp.FullyShardedDataParallel"
 

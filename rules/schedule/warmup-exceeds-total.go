@@ -37,7 +37,7 @@ var WarmupExceedsTotal = &lint.Rule{
 }
 
 // schedulers are the functions of Transformers that take a warm-up and a total.
-var schedulers = &pyscan.Words{Names: map[string]bool{"get_scheduler": true, "get_linear_schedule_with_warmup": true, "get_cosine_schedule_with_warmup": true,
+var schedulers = &pyscan.Words{Alias: true, Names: map[string]bool{"get_scheduler": true, "get_linear_schedule_with_warmup": true, "get_cosine_schedule_with_warmup": true,
 	"get_polynomial_decay_schedule_with_warmup": true, "get_cosine_with_hard_restarts_schedule_with_warmup": true, "get_cosine_with_min_lr_schedule_with_warmup": true,
 	"get_cosine_with_min_lr_schedule_with_warmup_lr_rate": true, "get_constant_schedule_with_warmup": true, "get_wsd_schedule": true}}
 

@@ -50,7 +50,7 @@ var DeepspeedManualPrecision = &lint.Rule{
 }
 
 // initialize is the name of what makes an engine.
-var initialize = &pyscan.Words{Names: map[string]bool{"initialize": true}}
+var initialize = &pyscan.Words{Alias: true, Names: map[string]bool{"initialize": true}}
 
 // mixed is the precision that an engine brings, "" where it brings none or nobody knows.
 func mixed(pass *lint.Pass, engine workspace.Wrapper) string {

@@ -71,8 +71,8 @@ func untaken(module *pyscan.Module) map[*syntax.Call]bool {
 
 // loaders are the names of what loads a model, tellers those of what tells Transformers about ZeRO-3.
 var (
-	loaders = &pyscan.Words{Names: map[string]bool{"from_pretrained": true}}
-	tellers = &pyscan.Words{Names: map[string]bool{"HfDeepSpeedConfig": true, "TrainingArguments": true, "Seq2SeqTrainingArguments": true}}
+	loaders = &pyscan.Words{Alias: true, Names: map[string]bool{"from_pretrained": true}}
+	tellers = &pyscan.Words{Alias: true, Names: map[string]bool{"HfDeepSpeedConfig": true, "TrainingArguments": true, "Seq2SeqTrainingArguments": true}}
 )
 
 // mayTell is the cheap question before a call is read as one that tells Transformers about ZeRO-3: arguments of trainers do so under the
