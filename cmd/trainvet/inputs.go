@@ -84,7 +84,7 @@ func (a *app) readStdin(name string) (*source.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return source.Decode(name, source.KindOf(name, raw[:min(len(raw), 128)]), raw)
+	return source.New(name, raw)
 }
 
 // clean is a path as findings show it.

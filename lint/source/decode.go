@@ -21,6 +21,14 @@ var (
 	coding = Pattern(`^[ \t\f]*#.*?coding[:=][ \t]*([-_.a-zA-Z0-9]+)`)
 )
 
+// kindWindow is how many of its first bytes tell the kind of a file.
+const kindWindow = 128
+
+// New is Decode for a file whose kind its name tells, or its first line.
+func New(name string, raw []byte) (*File, error) {
+	return Decode(name, KindOf(name, raw[:min(len(raw), kindWindow)]), raw)
+}
+
 // Decode makes a File of the bytes of a file. A byte order mark is dropped, a Python coding cookie is honoured, and what is not valid text
 // is an *Error. UTF-8, ASCII and Latin-1 are read as they are. Of other encodings that hold ASCII as it is, code is read, and characters
 // beyond it stand for themselves under other names: nobody looks at them. What holds ASCII otherwise (UTF-16, UTF-7) is an error.

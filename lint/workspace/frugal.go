@@ -179,7 +179,7 @@ func (st *store) glance(files FS, name string, buffer []byte) (*source.File, []b
 		st.files[name] = &fileEntry{print: maphash.Bytes(seed, raw), before: true}
 	}
 	st.mu.Unlock()
-	file, err := source.Decode(name, source.KindOf(name, raw[:min(len(raw), 128)]), raw)
+	file, err := source.New(name, raw)
 	return file, raw, err
 }
 
@@ -213,6 +213,6 @@ func (s *Snapshot) Peek(name string, buffer []byte) (*source.File, []byte, error
 	if err != nil {
 		return nil, buffer, err
 	}
-	file, err := source.Decode(name, source.KindOf(name, raw[:min(len(raw), 128)]), raw)
+	file, err := source.New(name, raw)
 	return file, buffer, err
 }

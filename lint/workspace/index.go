@@ -3,7 +3,6 @@ package workspace
 import (
 	"maps"
 	"math/bits"
-	"path"
 	"slices"
 	"sort"
 	"strings"
@@ -89,9 +88,9 @@ func (s *Snapshot) pythonFiles(root string, deepest int) []string {
 			switch {
 			case strings.HasPrefix(entry.Name, "."), depth > deepest, len(files) > maxProject:
 			case entry.Kind == Folder:
-				walk(path.Join(folder, entry.Name), depth+1)
+				walk(source.Join(folder, entry.Name), depth+1)
 			case strings.HasSuffix(entry.Name, ".py"):
-				files = append(files, path.Join(folder, entry.Name))
+				files = append(files, source.Join(folder, entry.Name))
 			}
 		}
 	}
@@ -104,9 +103,7 @@ func (s *Snapshot) pythonFiles(root string, deepest int) []string {
 func (s *Snapshot) indexFiles(files []string) *nameIndex {
 	ins := newIndexers(len(files))
 	s.store.glanceAll(s.fs, files, func(reader, n int, file *source.File) {
-		if file.Kind == source.Python {
-			ins[reader].read(int32(n), file.Text)
-		}
+		ins[reader].take(int32(n), file)
 	})
 	return joined(files, ins)
 }
@@ -212,12 +209,15 @@ func (s *Snapshot) mentioning(root, key string) []string {
 
 // callingFrom is mentioning without the tests, where those are not asked for; few is false where it would give more files than most.
 func (s *Snapshot) callingFrom(root, name string, tests bool, most int) (files []string, few bool) {
+	add := func(file string) (on bool) {
+		if tests || !IsTest(file) {
+			files = append(files, file)
+		}
+		return len(files) <= most
+	}
 	if len(s.overlay) > 0 {
 		for _, file := range s.mentioning(root, name) {
-			if !tests && IsTest(file) {
-				continue
-			}
-			if files = append(files, file); len(files) > most {
+			if !add(file) {
 				return nil, false
 			}
 		}
@@ -230,10 +230,7 @@ func (s *Snapshot) callingFrom(root, name string, tests bool, most int) (files [
 	}
 	for i := range index.parts {
 		for _, file := range index.parts[i].calls.of(n) {
-			if !tests && IsTest(index.files[file]) {
-				continue
-			}
-			if files = append(files, index.files[file]); len(files) > most {
+			if !add(index.files[file]) {
 				return nil, false
 			}
 		}
@@ -414,8 +411,8 @@ func measureFew(words *pyscan.Words, index *nameIndex) *distances {
 	ways, word := waysFor(words)
 	reached := make(map[int32]far, 4*len(words.Names))
 	var list []int32 // names whose distance became smaller: those of the round before, and behind them those of this one
-	for word := range words.Names {
-		if n, has := index.names.find(word); has {
+	for name := range words.Names {
+		if n, has := index.names.find(name); has {
 			list = append(list, n)
 		}
 	}

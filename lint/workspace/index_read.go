@@ -5,6 +5,8 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/trainvet/trainvet/lint/source"
 )
 
 // nameTable numbers names. It is a hash table of its own, because the hash is made while the end of an identifier is looked for, and
@@ -397,7 +399,14 @@ func word(text []byte, i int) (end int, hash uint32) {
 	return i, hash
 }
 
-// read takes in one file.
+// take takes in a file, if it is Python.
+func (ix *indexer) take(number int32, file *source.File) {
+	if file.Kind == source.Python {
+		ix.read(number, file.Text)
+	}
+}
+
+// read takes in the text of one file.
 func (ix *indexer) read(file int32, text []byte) {
 	ix.file, ix.open, ix.alias, ix.annotated, ix.getter, ix.plain, ix.deriving = file, ix.open[:0], -1, -1, 0, true, false
 	depth, lineStart, column := 0, true, 0

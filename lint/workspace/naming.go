@@ -143,11 +143,17 @@ func indexNames(s *Snapshot, in area) map[string][]string {
 	files := s.mayNames(in)
 	bases := make([][]string, len(files))
 	s.store.glanceAll(s.fs, files, func(_, i int, file *source.File) {
-		if len(file.Raw) <= MaxSettings { // it is checked itself sooner or later
-			bases[i] = settingsNames(file.Text)
-		}
+		bases[i] = basesIn(file)
 	})
 	return namesOf(files, bases)
+}
+
+// basesIn are the settingsNames of a file; of a larger one than MaxSettings none, which is checked itself sooner or later.
+func basesIn(file *source.File) []string {
+	if len(file.Raw) > MaxSettings {
+		return nil
+	}
+	return settingsNames(file.Text)
 }
 
 // namesOf says which files hold the base names of settings files, by those that each holds.

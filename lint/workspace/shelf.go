@@ -77,13 +77,14 @@ func (s *Snapshot) Known(shelf *Shelf, name string) *Snapshot {
 		return s.under(edited)
 	}
 	var kept *known
-	var files []string
+	var naming, python, files []string
 	var stamps []Stamp
 	begun := shelf.now()
 	var work crew
 	work.Go(func() { kept = shelf.load(on) })
 	work.Go(func() {
-		files = s.surveyFiles(in, root)
+		naming, python = s.toSurvey(in, root)
+		files = surveyFiles(naming, python)
 		stamps = stampsOf(stamper, files)
 	})
 	work.Wait()
@@ -103,7 +104,7 @@ func (s *Snapshot) Known(shelf *Shelf, name string) *Snapshot {
 			stamps[i] = Stamp{}
 		}
 	}
-	s.begin(in, root, func(naming map[string][]string, index *nameIndex) {
+	s.begin(in, root, func() ([]string, []string) { return naming, python }, func(naming map[string][]string, index *nameIndex) {
 		shelf.mu.Lock()
 		defer shelf.mu.Unlock()
 		shelf.pending = append(shelf.pending, func() error { return shelf.save(on, &known{files, stamps, naming, index}) })

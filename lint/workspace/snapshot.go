@@ -308,7 +308,7 @@ func (st *store) file(files FS, name string) (*source.File, error) {
 			entry.err = err
 			return
 		}
-		file, err := source.Decode(name, source.KindOf(name, raw[:min(len(raw), 128)]), raw)
+		file, err := source.New(name, raw)
 		var bad *source.Error
 		if errors.As(err, &bad) {
 			err = errors.New(bad.Reason)

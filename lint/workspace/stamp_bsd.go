@@ -2,16 +2,7 @@
 
 package workspace
 
-import (
-	"io/fs"
-	"syscall"
-)
+import "syscall"
 
-// stampOf is the stamp of a file.
-func stampOf(info fs.FileInfo) Stamp {
-	stamp := plainStamp(info)
-	if more, ok := info.Sys().(*syscall.Stat_t); ok {
-		stamp.Node, stamp.Changed = int64(more.Ino), syscall.TimespecToNsec(more.Ctimespec)
-	}
-	return stamp
-}
+// changed is when an entry changed, its owner and rights included.
+func changed(of *syscall.Stat_t) syscall.Timespec { return of.Ctimespec }

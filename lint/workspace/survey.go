@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"context"
-	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -17,7 +16,7 @@ func (s *Snapshot) Survey(ctx context.Context, name string) (work func()) {
 	view := s.View(ctx).Forgetful()
 	if source.KindOf(name, nil).IsPython() {
 		if in, root, ok := view.surveyed(name); ok {
-			s.begin(in, root, func(map[string][]string, *nameIndex) {})
+			s.begin(in, root, func() (naming, python []string) { return s.toSurvey(in, root) }, func(map[string][]string, *nameIndex) {})
 		}
 	}
 	return func() { view.NamedIn(name) }
@@ -34,10 +33,10 @@ func (v *View) surveyed(name string) (in area, root string, ok bool) {
 	return in, root, folder == in.folder || in.folder == "." || inside(in.folder, folder)
 }
 
-// begin promises a survey; then is told what comes out.
-func (s *Snapshot) begin(in area, root string, then func(naming map[string][]string, index *nameIndex)) {
+// begin promises a survey of files, as toSurvey gives them; then is told what comes out.
+func (s *Snapshot) begin(in area, root string, files func() (naming, python []string), then func(naming map[string][]string, index *nameIndex)) {
 	s.store.promise(in.key(), root, sync.OnceValues(func() (map[string][]string, *nameIndex) {
-		naming, index := s.survey(in, root)
+		naming, index := s.survey(files())
 		then(naming, index)
 		return naming, index
 	}))
@@ -55,38 +54,35 @@ func (st *store) promise(area, root string, both func() (map[string][]string, *n
 	return true
 }
 
-// surveyFiles are the files that a survey reads, sorted.
-func (s *Snapshot) surveyFiles(in area, root string) []string {
+// toSurvey are the files of an area that may name settings, and the Python files below a root, both sorted.
+func (s *Snapshot) toSurvey(in area, root string) (naming, python []string) {
 	s.listAll(in.folder, in.depth)
-	files := append(s.mayNames(in), s.pythonFiles(rootDepth(root))...)
+	naming, python = s.mayNames(in), s.pythonFiles(rootDepth(root))
+	slices.Sort(naming)
+	return naming, python
+}
+
+// surveyFiles are the files that a survey reads, sorted.
+func surveyFiles(naming, python []string) []string {
+	files := slices.Concat(naming, python)
 	slices.Sort(files)
 	return slices.Compact(files)
 }
 
 // survey makes indexNames and indexFiles at once.
-func (s *Snapshot) survey(in area, root string) (map[string][]string, *nameIndex) {
-	s.listAll(in.folder, in.depth)
-	naming, python := s.mayNames(in), s.pythonFiles(rootDepth(root))
-	files := slices.Clone(naming)
-	number := make(map[string]int32, len(python))
-	slices.Sort(naming)
-	for i, name := range python {
-		number[name] = int32(i)
-		if _, both := slices.BinarySearch(naming, name); !both {
-			files = append(files, name)
-		}
-	}
+func (s *Snapshot) survey(naming, python []string) (map[string][]string, *nameIndex) {
+	files := surveyFiles(naming, python)
 	bases := make([][]string, len(naming))
 	ins := newIndexers(len(files))
 	s.store.glanceAll(s.fs, files, func(reader, n int, file *source.File) {
-		if n < len(naming) && len(file.Raw) <= MaxSettings {
-			bases[n] = settingsNames(file.Text)
+		if i, is := slices.BinarySearch(naming, files[n]); is {
+			bases[i] = basesIn(file)
 		}
-		if i, is := number[files[n]]; is && file.Kind == source.Python {
-			ins[reader].read(i, file.Text)
+		if i, is := slices.BinarySearch(python, files[n]); is {
+			ins[reader].take(int32(i), file)
 		}
 	})
-	return namesOf(files[:len(naming)], bases), joined(python, ins)
+	return namesOf(naming, bases), joined(python, ins)
 }
 
 // listAll looks into a folder and so many levels below it, from both ends: most of the time is the system's, which works for two as fast as for
@@ -122,7 +118,7 @@ func (s *Snapshot) listAll(folder string, deepest int) {
 func (s *Snapshot) folders(folder string) (list []string) {
 	for _, entry := range s.store.entries(s.fs, folder) {
 		if entry.Kind == Folder && !strings.HasPrefix(entry.Name, ".") {
-			list = append(list, path.Join(folder, entry.Name))
+			list = append(list, source.Join(folder, entry.Name))
 		}
 	}
 	return list

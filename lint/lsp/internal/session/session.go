@@ -237,7 +237,7 @@ func (st *State) fromDisk(absolute string) {
 }
 
 func decodes(name string, raw []byte) *source.File {
-	file, err := source.Decode(name, source.KindOf(name, raw[:min(len(raw), 128)]), raw)
+	file, err := source.New(name, raw)
 	if err != nil {
 		return nil
 	}
