@@ -42,25 +42,33 @@ var CheckpointDdpUnused = &lint.Rule{
 
 const unusedMessage = "DDP with find_unused_parameters=True and reentrant checkpoints: backward raises \"Expected to mark a variable ready only once\", since recomputed parameters are marked once more"
 
+const unusedMessageUnsaid = "under transformers before 5, whose checkpoints are reentrant by default, find_unused_parameters=True makes " +
+	"backward raise \"Expected to mark a variable ready only once\""
+
 func checkUnused(pass *lint.Pass, module *pyscan.Module, call *syntax.Call, at source.Place) {
 	scope := pyscan.ScopeAt(module, call)
 	if static := pass.Arg(scope, nil, call, "static_graph", -1); static != nil && pass.Truthy(pass.Expand(static)) != pyscan.No {
 		return
 	}
-	evidence, certain := reentrantBeside(pass, module, call, scope)
+	evidence, certain, unsaid := reentrantBeside(pass, module, call, scope)
 	if evidence.IsZero() {
 		return
 	}
-	d := pass.Reportf(at, unusedMessage)
-	if !certain { // a flag turns checkpointing on, often of a text encoder that trains seldom
+	message := unusedMessage
+	if unsaid {
+		message = unusedMessageUnsaid
+	}
+	d := pass.Reportf(at, "%s", message)
+	if !certain || unsaid { // a flag turns checkpointing on, often of a text encoder that trains seldom
 		d.As(lint.Info)
 	}
 	d.Note(evidence, "activations are checkpointed here")
 	d.Help("pass use_reentrant=False to the checkpoints, or leave find_unused_parameters off")
 }
 
-// reentrantBeside finds a reentrant checkpoint that runs in the model which a call wraps or sets up for DDP.
-func reentrantBeside(pass *lint.Pass, module *pyscan.Module, call *syntax.Call, scope *pyscan.Scope) (at source.Place, certain bool) {
+// reentrantBeside finds a reentrant checkpoint that runs in the model which a call wraps or sets up for DDP; unsaid, one that is reentrant
+// under some releases of transformers alone.
+func reentrantBeside(pass *lint.Pass, module *pyscan.Module, call *syntax.Call, scope *pyscan.Scope) (at source.Place, certain, unsaid bool) {
 	name := pass.Library(scope, nil, call.Func)
 	if strings.HasSuffix(name, "DistributedDataParallel") || name == "functools.partial" {
 		var model pyscan.Value = &pyscan.Unknown{}
@@ -78,11 +86,11 @@ func reentrantBeside(pass *lint.Pass, module *pyscan.Module, call *syntax.Call, 
 		}
 		for _, c := range pass.ModelCheckpoints(model) {
 			if c.Reentrant == pyscan.Yes && !pass.WithoutGradients(c.Scope, c.Call) {
-				return c.Scope.Module.File.At(c.Call.Span()), true
+				return c.Scope.Module.File.At(c.Call.Span()), true, false
 			}
 		}
 		if _, isClass := model.(*pyscan.Instance); isClass && pass.ExternalName(model.(*pyscan.Instance).Of) == "" {
-			return at, false // a class of the project, which was read
+			return at, false, false // a class of the project, which was read
 		}
 	}
 	for _, e := range enablings(pass, module) {
@@ -91,16 +99,16 @@ func reentrantBeside(pass *lint.Pass, module *pyscan.Module, call *syntax.Call, 
 		}
 		switch {
 		case e.reentrant == pyscan.No:
-			return source.Place{}, false
-		case e.reentrant == pyscan.Yes && at.IsZero():
-			at, certain = module.File.At(e.call.Span()), !conditional(e.scope, e.call)
+			return source.Place{}, false, false
+		case (e.reentrant == pyscan.Yes || e.unsaid) && at.IsZero():
+			at, certain, unsaid = module.File.At(e.call.Span()), !conditional(e.scope, e.call), e.unsaid
 			if e.key != nil {
 				at = module.File.At(e.key.Span())
 			}
 		}
 	}
 	if !at.IsZero() || name == "functools.partial" {
-		return at, certain
+		return at, certain, unsaid
 	}
 	if name == "accelerate.DistributedDataParallelKwargs" || strings.HasSuffix(name, "DDPStrategy") {
 		var model pyscan.Value = &pyscan.Unknown{}
@@ -109,11 +117,11 @@ func reentrantBeside(pass *lint.Pass, module *pyscan.Module, call *syntax.Call, 
 		}
 		for _, c := range pass.ModelCheckpoints(model) {
 			if c.Reentrant == pyscan.Yes {
-				return c.Scope.Module.File.At(c.Call.Span()), true
+				return c.Scope.Module.File.At(c.Call.Span()), true, false
 			}
 		}
 	}
-	return at, certain
+	return at, certain, unsaid
 }
 
 func checkUnusedPart(pass *lint.Pass, part *workspace.Part) {
@@ -128,6 +136,15 @@ func checkUnusedPart(pass *lint.Pass, part *workspace.Part) {
 	if said && !reentrant || !said && (part.Dialect.Name != "hf-training-args" || choosesItself(pass, part.Path)) {
 		return
 	}
+	message, severity := unusedMessage, lint.Error
+	if !said {
+		switch unsaidReentrant(pass, part.Path) {
+		case pyscan.No:
+			return
+		case pyscan.Maybe:
+			message, severity = unusedMessageUnsaid, lint.Info
+		}
+	}
 	for _, item := range part.Tree.Root.Items {
 		if strings.TrimLeft(item.Key, "-") != "ddp_find_unused_parameters" || item.Value == nil {
 			continue
@@ -137,10 +154,7 @@ func checkUnusedPart(pass *lint.Pass, part *workspace.Part) {
 			loader = configs.LoaderFlags
 		}
 		if on, known := item.Value.Bool(loader); known && on {
-			d := pass.Reportf(item.KeyAt, unusedMessage)
-			if !said {
-				d.As(lint.Warning)
-			}
+			d := pass.Reportf(item.KeyAt, "%s", message).As(severity)
 			d.Help("set gradient_checkpointing_kwargs: {use_reentrant: false}, or ddp_find_unused_parameters: false")
 		}
 	}

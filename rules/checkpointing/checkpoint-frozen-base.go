@@ -32,15 +32,23 @@ var CheckpointFrozenBase = &lint.Rule{
 			return
 		}
 		for _, e := range enablings(pass, module) {
-			if e.reentrant != pyscan.Yes || otherCondition(e) {
+			if e.reentrant != pyscan.Yes && !e.unsaid || otherCondition(e) {
 				continue
 			}
 			freeze, ok := frozenBefore(pass, module, e)
 			if !ok {
 				continue
 			}
-			d := pass.Reportf(module.File.At(e.call.Span()), "the base model is frozen, so no checkpointed layer gets an input that requires a gradient: backward raises \"element 0 of tensors does not require grad\", or the adapters do not train")
-			if conditional(e.scope, e.call) {
+			message := "the base model is frozen, so no checkpointed layer gets an input that requires a gradient: " +
+				"backward raises \"element 0 of tensors does not require grad\", or the adapters do not train"
+			if e.unsaid {
+				message = "under transformers before 5 " + message
+			}
+			d := pass.Reportf(module.File.At(e.call.Span()), "%s", message)
+			switch {
+			case e.unsaid:
+				d.As(lint.Info)
+			case conditional(e.scope, e.call):
 				d.As(lint.Warning)
 			}
 			d.Note(freeze, "the base is frozen here")

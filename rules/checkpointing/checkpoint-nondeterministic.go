@@ -125,12 +125,36 @@ func (s *second) library(f *pyscan.Func, call workspace.Applied, callee pyscan.V
 	at := f.Scope.Module.File.At(call.Call.Span())
 	switch {
 	case strings.HasPrefix(name, "random.") && !strings.HasSuffix(name, ".seed"), strings.HasPrefix(name, "numpy.random.") && !strings.HasSuffix(name, "seed"):
-		s.found(name+"()", at)
+		if !s.text(f.Scope, call.Call) {
+			s.found(name+"()", at)
+		}
 	case s.forgets && (strings.HasPrefix(name, "torch.nn.functional.") && strings.Contains(name, "dropout")):
 		if on := s.pass.Arg(f.Scope, nil, call.Call, "training", 2); on == nil || s.pass.Truthy(s.pass.Expand(on)) != pyscan.No {
 			s.found("preserve_rng_state=False with dropout", at)
 		}
 	}
+}
+
+// text reports whether a value becomes text where it is made, str(n) or f"{n}": a label, from which no tensor is computed.
+func (s *second) text(scope *pyscan.Scope, node syntax.Node) bool {
+	around := workspace.Around(scope, node)
+	if len(around) == 0 {
+		return false
+	}
+	found := false
+	syntax.Inspect(around[len(around)-1], func(n syntax.Node) bool {
+		if n == nil || found || !n.Span().Contains(node.Span()) {
+			return false
+		}
+		switch n := n.(type) {
+		case *syntax.JoinedStr:
+			found = true
+		case *syntax.Call:
+			found = n != node && s.pass.Library(scope, nil, n.Func) == "builtins.str"
+		}
+		return !found
+	})
+	return found
 }
 
 // state finds counters: self.calls += 1.

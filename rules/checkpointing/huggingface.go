@@ -15,7 +15,8 @@ type enabling struct {
 	scope     *pyscan.Scope
 	model     syntax.Expr     // of model.gradient_checkpointing_enable(); nil for arguments of a trainer
 	key       *syntax.Keyword // of gradient_checkpointing=True
-	reentrant pyscan.Truth    // what is not said is Yes: transformers passes use_reentrant=True; TRL's own arguments say False
+	reentrant pyscan.Truth    // which variant runs
+	unsaid    bool            // no kwargs are given, and the release, which decides then (unsaidReentrant), is not known
 }
 
 // enablings lists where a module turns checkpointing on.
@@ -27,12 +28,16 @@ func enablings(pass *lint.Pass, module *pyscan.Module) []enabling {
 	for _, site := range module.Calls {
 		call, scope := site.Call, site.Scope
 		if attr, ok := call.Func.(*syntax.Attribute); ok && attr.Attr == "gradient_checkpointing_enable" {
-			list = append(list, enabling{call: call, scope: scope, model: attr.Value, reentrant: kwargsOf(pass, scope, call, 0)})
+			e := enabling{call: call, scope: scope, model: attr.Value}
+			e.reentrant, e.unsaid = kwargsOf(pass, scope, call, 0)
+			list = append(list, e)
 			continue
 		}
 		for _, k := range call.Keywords {
 			if k.Arg == "gradient_checkpointing" && pass.Truthy(pass.Expand(pass.Eval(scope, nil, k.Value))) == pyscan.Yes && isArguments(pass, scope, call) {
-				list = append(list, enabling{call: call, scope: scope, key: k, reentrant: kwargsOf(pass, scope, call, -1)})
+				e := enabling{call: call, scope: scope, key: k}
+				e.reentrant, e.unsaid = kwargsOf(pass, scope, call, -1)
+				list = append(list, e)
 			}
 		}
 	}
@@ -50,24 +55,30 @@ func isTRL(pass *lint.Pass, scope *pyscan.Scope, call *syntax.Call) bool {
 	return strings.HasPrefix(name, "trl.") && strings.HasSuffix(name, "Config")
 }
 
-func kwargsOf(pass *lint.Pass, scope *pyscan.Scope, call *syntax.Call, position int) pyscan.Truth {
+// kwargsOf reports whether gradient_checkpointing_kwargs choose the reentrant variant; unsaid, that they do not choose, and that the
+// release which would is not known.
+func kwargsOf(pass *lint.Pass, scope *pyscan.Scope, call *syntax.Call, position int) (reentrant pyscan.Truth, unsaid bool) {
 	given := pass.Arg(scope, nil, call, "gradient_checkpointing_kwargs", position)
-	if given == nil {
-		switch {
-		case pass.OpenKeywords(scope, nil, call):
-			return pyscan.Maybe
-		case isTRL(pass, scope, call):
-			return pyscan.No
-		}
-		return pyscan.Yes
+	if given == nil && pass.OpenKeywords(scope, nil, call) {
+		return pyscan.Maybe, false
 	}
-	mapping, ok := pass.Expand(given).(*pyscan.Mapping)
-	if !ok {
-		if c, ok := pass.Constant(pass.Expand(given)); ok && !c.Truth() { // None
-			return pyscan.Yes
-		}
-		return pyscan.Maybe
+	if given == nil && isTRL(pass, scope, call) {
+		return pyscan.No, false
 	}
+	if given != nil {
+		if mapping, ok := pass.Expand(given).(*pyscan.Mapping); ok {
+			return reentrantIn(pass, mapping), false
+		}
+		if c, ok := pass.Constant(pass.Expand(given)); !ok || c.Truth() { // not None
+			return pyscan.Maybe, false
+		}
+	}
+	reentrant = unsaidReentrant(pass, scope.Module.File.Path)
+	return reentrant, reentrant == pyscan.Maybe
+}
+
+// reentrantIn is use_reentrant of a dict of kwargs, which torch.utils.checkpoint takes for True where it is left out.
+func reentrantIn(pass *lint.Pass, mapping *pyscan.Mapping) pyscan.Truth {
 	for i, key := range mapping.Keys {
 		if c, ok := pass.Constant(key); ok {
 			if name, _ := c.Str(); name == "use_reentrant" {
@@ -79,6 +90,12 @@ func kwargsOf(pass *lint.Pass, scope *pyscan.Scope, call *syntax.Call, position 
 		return pyscan.Maybe
 	}
 	return pyscan.Yes
+}
+
+// unsaidReentrant reports whether checkpoints are reentrant where gradient_checkpointing_kwargs are not given: transformers before 5
+// passes use_reentrant=True, and 5.0.0 and later False (PreTrainedModel.gradient_checkpointing_enable). Maybe: the release is not known.
+func unsaidReentrant(pass *lint.Pass, path string) pyscan.Truth {
+	return pass.Pin(path, "transformers").Since("5").Not()
 }
 
 // sameModel reports whether two expressions name the same model, as far as their text says: the same path, or one wrapped in
