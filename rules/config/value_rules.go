@@ -46,13 +46,13 @@ func trainerFault(pass *lint.Pass, s *setting) *fault {
 		if pin := pass.Pin(s.part.Path, "transformers"); pin.Since("5") == pyscan.Yes && n > 0 && n < 1 {
 			return nil // the share of all steps
 		} else if pin.Since("5") == pyscan.No {
-			f := refused("is %s, which is no number of steps: %s fails on it; write warmup_ratio for a share of all steps", v, pin)
+			f := refused("is %s, not a whole number of steps: %s raises ValueError; write warmup_ratio for a share of all steps", v, pin)
 			f.pin, f.since = pin, "5"
 			return f
 		}
-		f := refused("is %s, which is no number of steps: transformers before 5 fails on it, and 5 takes a value below 1 as the share of all steps; write warmup_ratio for that", v)
+		f := refused("is %s: transformers before 5 raises ValueError, 5 and later take a value below 1 as the share of all steps", v)
 		if s.part.Dialect != dialect.LLaMAFactory || n >= 1 {
-			f.severity = lint.Warning
+			f.severity = lint.Info // right with the newest release
 		}
 		return f
 	}
