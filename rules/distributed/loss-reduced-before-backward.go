@@ -38,6 +38,9 @@ var LossReducedBeforeBackward = &lint.Rule{
 				continue
 			}
 			for _, backward := range backwards {
+				if backward.By == loop.Foreign { // a layer's own backward takes the gradient of its output, not a loss
+					continue
+				}
 				if backward.Order > event.Order && backward.Loss != nil && (backward.Scope == event.Scope && same(event.Scope, tensor, backward.Loss, path) || reducedInside(pass, event, tensor, backward)) {
 					at := event.At
 					if len(event.Via) > 0 && event.Via[0].Path != at.Path {
