@@ -135,10 +135,16 @@ func compareWarmup(pass *lint.Pass, run *workspace.Run, s plan.Schedule, seen ma
 	} else {
 		d = pass.Reportf(at, "%s %s, and the schedule has as many: the learning rate rises to its peak at the last step and never decays", name, lasts)
 	}
+	if length <= trialSteps && !run.Has("megatron") { // which stops
+		d.As(lint.Info)
+	}
 	for _, place := range lengthAt {
 		d.Note(place, "%s steps in all", number(length))
 	}
 }
+
+// trialSteps is the length, in optimizer steps, up to which a run is a trial: what becomes of its learning rate is of no interest.
+const trialSteps = 10
 
 // decaySteps is the length of the schedule where it is written apart from that of the training.
 func decaySteps(run *workspace.Run) (steps float64, at source.Place, ok bool) {
