@@ -187,7 +187,8 @@ func (a *app) root() *cobra.Command {
 	root.Short = "go vet for training runs"
 	root.Long = "trainvet reads the files of a training run (PyTorch source, DeepSpeed JSON, YAML, TOML, launch scripts) and says what is\n" +
 		"wrong, where, what will happen at run time and how to fix it. It never runs the code it reads.\n\n" +
-		"Exit codes: 0 clean, 1 findings at or above --fail-on, 2 usage, settings, unreadable input or a fault of trainvet's own."
+		"Exit codes: 0 clean, 1 findings at or above --fail-on, 2 usage, settings, unreadable input, no file to check (see --allow-empty) or\n" +
+		"a fault of trainvet's own. Data files that a walk meets and cannot read are counted on stderr and change no code."
 	root.Version = versionText()
 	root.SetVersionTemplate("trainvet {{.Version}}\n")
 	root.SilenceErrors, root.SilenceUsage = true, true

@@ -23,7 +23,7 @@ func (a *app) recordBaseline(f *checkFlags, in *inputs, report *check.Report) er
 	for i := range report.Findings {
 		report.Findings[i].Fails = false
 	}
-	a.conclude(f, report)
+	a.conclude(f, in, report)
 	return nil
 }
 

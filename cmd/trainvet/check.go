@@ -30,6 +30,7 @@ type checkFlags struct {
 	unsafeFixes   bool
 	diff          bool
 	requireFit    bool
+	allowEmpty    bool
 	statistics    bool
 	jobs          int
 	cache         bool
@@ -69,6 +70,7 @@ func (a *app) check() *cobra.Command {
 	flags.BoolVar(&f.unsafeFixes, "unsafe-fixes", false, "apply unsafe fixes as well")
 	flags.BoolVar(&f.diff, "diff", false, "print what --fix would change, and change nothing")
 	flags.BoolVar(&f.requireFit, "require-fit", false, "fail when the memory of a run could not be checked")
+	flags.BoolVar(&f.allowEmpty, "allow-empty", false, "exit 0, not 2, when there is no file to check, as in a hook whose files are all excluded")
 	flags.BoolVar(&f.statistics, "statistics", false, "count findings by rule on stderr")
 	flags.BoolVar(&f.cache, "cache", false, "keep in the cache folder of the user where names occur in a project, so that a check of few files need not read the others")
 	flags.IntVar(&f.jobs, "jobs", 0, "files to check at a time (default: as many as there are processors)")
@@ -137,7 +139,7 @@ func (a *app) runCheck(f *checkFlags, paths []string) error {
 	if err := a.write(sinks, report); err != nil {
 		return err
 	}
-	a.conclude(f, report)
+	a.conclude(f, in, report)
 	if err := options.Shelf.Save(); err != nil {
 		a.complain("--cache: %s", output.Escape(err.Error()))
 	}
@@ -183,10 +185,8 @@ func (f *checkFlags) finish() error {
 }
 
 // conclude says on stderr what is not a finding, and decides the exit code.
-func (a *app) conclude(f *checkFlags, report *check.Report) {
-	for _, problem := range report.Unreadable {
-		a.unreadable(problem.Path, problem.Reason)
-	}
+func (a *app) conclude(f *checkFlags, in *inputs, report *check.Report) {
+	a.concludeInputs(f, in, report)
 	for _, fault := range report.Faults {
 		where := "internal error"
 		if fault.Rule != "" {

@@ -24,7 +24,7 @@ func (a *app) applyFixes(f *checkFlags, in *inputs, fixed *check.Fixed, options 
 		a.trouble("%s: rule %s: %s; this is a fault of trainvet, please report it", output.Escape(fault.Path), fault.Rule, output.Escape(fault.Reason))
 	}
 	if f.diff {
-		return true, a.printDiff(in.snapshot, fixed)
+		return true, a.printDiff(f, in, fixed)
 	}
 	text, _ := in.snapshot.File(in.stdin)
 	var written []*source.File
@@ -50,7 +50,7 @@ func (a *app) applyFixes(f *checkFlags, in *inputs, fixed *check.Fixed, options 
 	if _, err := a.stdout.Write(text.Raw); err != nil {
 		return true, err
 	}
-	a.conclude(f, fixed.Report)
+	a.conclude(f, in, fixed.Report)
 	return true, nil
 }
 
@@ -79,7 +79,8 @@ func (a *app) overwrite(before *workspace.Snapshot, file *source.File) error {
 // printDiff prints one unified diff of all files, and says on stderr how much it is. Its lines are those of the files and cannot be
 // escaped; in a log of GitHub Actions they stand where no commands are obeyed, ended by a word that they cannot hold: their own
 // checksum.
-func (a *app) printDiff(before *workspace.Snapshot, fixed *check.Fixed) error {
+func (a *app) printDiff(f *checkFlags, in *inputs, fixed *check.Fixed) error {
+	before := in.snapshot
 	stdout := a.stdout
 	if a.env("GITHUB_ACTIONS") == "true" && len(fixed.Files) > 0 {
 		var text bytes.Buffer
@@ -108,10 +109,7 @@ func (a *app) printDiff(before *workspace.Snapshot, fixed *check.Fixed) error {
 			fmt.Fprint(a.stdout, body, end)
 		}
 	}
-	report := fixed.Report
-	for _, problem := range report.Unreadable {
-		a.unreadable(problem.Path, problem.Reason)
-	}
+	a.concludeInputs(f, in, fixed.Report)
 	fixes, files := "fixes", "files"
 	if fixed.Applied == 1 {
 		fixes = "fix"

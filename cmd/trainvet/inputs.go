@@ -20,6 +20,7 @@ type inputs struct {
 	walk     *check.Walk
 	targets  []check.Target
 	problems []check.Problem // what was named and cannot be read
+	named    int             // paths on the command line
 	stdin    string          // what the text on stdin is called; "" where it is not asked for
 }
 
@@ -33,7 +34,7 @@ func (a *app) inputs(f *checkFlags, paths []string) *inputs {
 	in := &inputs{snapshot: workspace.NewSnapshot(workspace.NewConfined(a.dir, slices.Concat(named, words)...))}
 	in.settings = &check.Resolver{Snapshot: in.snapshot, Dir: a.dir, Rules: a.rules, Declare: custom.Rule, Release: release, Flags: f.settings}
 	in.walk = check.WalkAll(named, in.settings)
-	in.targets, in.problems = in.walk.Targets, in.walk.Problems
+	in.targets, in.problems, in.named = in.walk.Targets, in.walk.Problems, len(named)
 	if stdin {
 		in.stdin = stdinName(f.stdinFilename)
 		if file, err := a.readStdin(in.stdin); err != nil {
@@ -97,4 +98,32 @@ func reason(err error) string {
 		return inner.Reason
 	}
 	return err.Error()
+}
+
+// tellInputs says on stderr which inputs were not read.
+func (a *app) tellInputs(report *check.Report) {
+	for _, problem := range report.Unreadable {
+		a.unreadable(problem.Path, problem.Reason)
+	}
+	if text := report.SkippedText(); text != "" {
+		a.complain("%s; --format json lists them", text)
+	}
+}
+
+// concludeInputs is tellInputs for a command that fails where it had nothing to check: a path in a job that has moved must not pass for a
+// clean one. A text on stdin that the settings exclude is an editor's question, and where new code is asked for there may be none.
+func (a *app) concludeInputs(f *checkFlags, in *inputs, report *check.Report) {
+	a.tellInputs(report)
+	newCode := f.newFrom.rev != "" || f.newFrom.mergeBase != "" || f.newFrom.patch != ""
+	if report.Summary.Files > 0 || len(report.Unreadable) > 0 || f.allowEmpty || in.stdin != "" || newCode {
+		return
+	}
+	why := "the folders hold no Python, notebook, JSON, YAML, TOML, shell script or Dockerfile that the settings or a .gitignore do not exclude"
+	switch {
+	case len(report.Skipped) > 0:
+		why = "there are only data files"
+	case in.walk.Excluded > 0 && in.walk.Excluded == in.named:
+		why = "the settings exclude every file named"
+	}
+	a.trouble("no file was checked: %s; --allow-empty makes this exit code 0", why)
 }

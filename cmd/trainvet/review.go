@@ -129,9 +129,7 @@ func (a *app) reviewRequest(ctx context.Context, f *reviewFlags, paths []string)
 		return r, err
 	}
 	report.AddUnreadable(in.problems)
-	for _, problem := range report.Unreadable {
-		a.unreadable(problem.Path, problem.Reason)
-	}
+	a.tellInputs(report)
 	return review.Request{Report: report, Commit: commit, Dry: f.dry,
 		Name: func(path string) (string, bool) { return repo.Name(in.settings.Absolute(path)) }}, nil
 }

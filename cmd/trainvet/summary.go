@@ -27,9 +27,8 @@ func (a *app) summary() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			for _, problem := range append(in.problems, report.Unreadable...) {
-				a.unreadable(problem.Path, problem.Reason)
-			}
+			report.AddUnreadable(in.problems)
+			a.tellInputs(report)
 			if report.Failed() {
 				a.raise(exitFindings)
 			}

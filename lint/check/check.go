@@ -289,6 +289,10 @@ func (c *checker) collect(targets []Target, settings []*Settings, results []*res
 	unverified := map[string]bool{}
 	bySubject := map[string]*Settings{}
 	for i, r := range results {
+		if r.skipped != "" {
+			report.Skipped = append(report.Skipped, Skipped{targets[i].Path, r.unreadable, r.skipped})
+			continue
+		}
 		if r.unreadable != "" {
 			report.Unreadable = append(report.Unreadable, Problem{targets[i].Path, r.unreadable})
 			continue
@@ -315,6 +319,7 @@ func (c *checker) collect(targets []Target, settings []*Settings, results []*res
 	c.keepNew(report)
 	report.Summary.count(report.Findings)
 	report.Summary.Unreadable = len(report.Unreadable)
+	report.Summary.Skipped = len(report.Skipped)
 	report.Summary.Unverified = len(report.Unverified)
 	return report
 }

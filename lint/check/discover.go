@@ -64,11 +64,13 @@ func WalkAll(names []string, settings *Resolver) *Walk {
 			walk.both(name, absolute, above)
 		case !info.Mode().IsRegular():
 			walk.problem(name, errors.New("is a FIFO, device or socket, not a file"))
-		case !settings.Excludes(absolute):
+		case settings.Excludes(absolute):
+			walk.excluded++
+		default:
 			walk.add(Target{Path: name, Named: true}, absolute)
 		}
 	}
-	return &Walk{Targets: withoutIdle(walk.withoutLinks()), Problems: walk.problems, roots: walk.roots, left: walk.left}
+	return &Walk{Targets: withoutIdle(walk.withoutLinks()), Problems: walk.problems, Excluded: walk.excluded, roots: walk.roots, left: walk.left}
 }
 
 // withoutIdle are the targets without the lists of packages that a walk met, where nothing else could train. An image stays: it
@@ -117,6 +119,7 @@ func (r *Resolver) Excludes(name string) bool {
 
 type walker struct {
 	settings *Resolver
+	excluded int  // files that are named, and that the settings leave out
 	every    bool // files of any kind, for tests
 	root     string
 	targets  []Target

@@ -34,6 +34,7 @@ type Unverified struct {
 type Report struct {
 	Findings   []Finding // sorted by path, offset and rule
 	Unreadable []Problem
+	Skipped    []Skipped // data files
 	Faults     []Fault
 	Summary    Summary
 	Unverified []Unverified
@@ -53,6 +54,7 @@ type Summary struct {
 	Suppressed int `json:"suppressed"`
 	Unreadable int `json:"unreadable"`
 	Unverified int `json:"unverified"`
+	Skipped    int `json:"skipped,omitempty"`
 }
 
 // NewReport is a report of findings as they are; files gives the text that their places count in.

@@ -19,6 +19,7 @@ type result struct {
 	suppressed int
 	unverified []Unverified
 	unreadable string // why it could not be read
+	skipped    string // of one that could not: why it counts as data
 	faults     []Fault
 }
 
@@ -36,7 +37,7 @@ func (c *checker) subject(ctx context.Context, view *workspace.View, target Targ
 	if fault := guard(target.Path, "", func() {
 		file, err := c.snapshot.File(target.Path)
 		if err != nil {
-			r.unreadable = err.Error()
+			r.unreadable, r.skipped = err.Error(), c.skipped(target, err)
 			return
 		}
 		if c.options.Cache != nil {
@@ -67,6 +68,7 @@ func (c *checker) look(view *workspace.View, file *source.File, target Target, s
 	subject := subject{view: view, file: file, names: chosen.names}
 	subject.parse()
 	if r.unreadable = subject.bound(); r.unreadable != "" {
+		r.skipped = subject.skippedBound(target)
 		return
 	}
 	var findings []Finding

@@ -47,6 +47,10 @@ type (
 		Safety string     `json:"safety"`
 		Edits  []jsonEdit `json:"edits"`
 	}
+	jsonSkipped struct {
+		Path   string `json:"path"`
+		Reason string `json:"reason"`
+	}
 	jsonEdit struct {
 		Path  string       `json:"path"`
 		Start jsonPosition `json:"start"`
@@ -76,7 +80,19 @@ func writeJSON(to io.Writer, report *check.Report, _ Paint) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "],\n \"summary\": %s}\n", summary)
+	fmt.Fprint(out, "],\n")
+	if len(report.Skipped) > 0 {
+		skipped := make([]jsonSkipped, len(report.Skipped))
+		for i, one := range report.Skipped {
+			skipped[i] = jsonSkipped{one.Path, one.Reason}
+		}
+		text, err := marshal(skipped)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, " \"skipped\": %s,\n", text)
+	}
+	fmt.Fprintf(out, " \"summary\": %s}\n", summary)
 	return out.Flush()
 }
 

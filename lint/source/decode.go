@@ -10,11 +10,26 @@ import (
 
 // Error says why the bytes of a file cannot be read as text.
 type Error struct {
-	Path   string
+	Path   string // "" where the caller names the file
 	Reason string
+	Cause  Cause
 }
 
-func (e *Error) Error() string { return e.Path + ": " + e.Reason }
+func (e *Error) Error() string {
+	if e.Path == "" {
+		return e.Reason
+	}
+	return e.Path + ": " + e.Reason
+}
+
+// Cause is the kind of an Error.
+type Cause uint8
+
+// What keeps a file from being read.
+const (
+	NotText  Cause = iota // its bytes are not text, or text in an encoding that is not read
+	TooLarge              // it is beyond a bound
+)
 
 var (
 	bom    = []byte("\xEF\xBB\xBF")
@@ -35,13 +50,14 @@ func New(name string, raw []byte) (*File, error) {
 // The bytes are the File's from then on, up to their capacity: with Padding zero bytes of room its text need not be copied to be parsed.
 func Decode(name string, kind Kind, raw []byte) (*File, error) {
 	fail := func(format string, args ...any) (*File, error) {
-		return nil, &Error{name, fmt.Sprintf(format, args...)}
+		return nil, &Error{Path: name, Reason: fmt.Sprintf(format, args...)}
 	}
-	if len(raw) > MaxSize {
-		return fail("larger than %d MB, not read", MaxSize>>20)
+	limit := maxText(kind)
+	if kind == Notebook { // that bounds the code in it
+		limit = MaxSize
 	}
-	if limit := maxText(kind); kind != Notebook && len(raw) > limit {
-		return fail("larger than %d MB, not read", limit>>20)
+	if len(raw) > limit {
+		return nil, &Error{name, fmt.Sprintf("larger than %d MB, not read", limit>>20), TooLarge}
 	}
 	if bytes.HasPrefix(raw, []byte("\xFF\xFE")) || bytes.HasPrefix(raw, []byte("\xFE\xFF")) {
 		return fail("is UTF-16; save it as UTF-8")
@@ -69,6 +85,9 @@ func Decode(name string, kind Kind, raw []byte) (*File, error) {
 		return fail("line %d: holds a NUL byte, so it is no text", 1+bytes.Count(file.Text[:at], []byte("\n")))
 	}
 	if !utf8.Valid(file.Text) {
+		if (kind == Shell || kind == Dockerfile) && len(file.Segments) == 0 { // a shell reads bytes, and what is not ASCII in them stands for itself
+			return recoded(file, false), nil
+		}
 		at := 0
 		for at < len(file.Text) {
 			r, size := utf8.DecodeRune(file.Text[at:])

@@ -29,7 +29,7 @@ func notebook(file *File) (*File, error) {
 	var limit *limitError
 	switch {
 	case errors.As(err, &limit):
-		return nil, &Error{file.Path, err.Error()}
+		return nil, &Error{file.Path, err.Error(), TooLarge}
 	case err != nil:
 		at := uint32(min(n.at, len(n.raw)))
 		out.Fault = "is no notebook: " + err.Error()
@@ -39,7 +39,7 @@ func notebook(file *File) (*File, error) {
 	for i, cell := range cells {
 		if cell.code && !otherLanguage(cell.text) {
 			if out.addCell(cell, int32(i+1)); len(out.Text) > maxText(Notebook) {
-				return nil, &Error{file.Path, fmt.Sprintf("cell %d: more than %d MB of code, not read", i+1, maxText(Notebook)>>20)}
+				return nil, &Error{file.Path, fmt.Sprintf("cell %d: more than %d MB of code, not read", i+1, maxText(Notebook)>>20), TooLarge}
 			}
 		}
 	}

@@ -58,7 +58,7 @@ var (
 	errSpecial = errors.New("is a FIFO, device or socket, not a file")
 	errFolder  = errors.New("is a folder")
 	errFailed  = errors.New("cannot be read: trainvet failed at it")
-	errLarge   = fmt.Errorf("larger than %d MB, not read", source.MaxSize>>20)
+	errLarge   = &source.Error{Reason: fmt.Sprintf("larger than %d MB, not read", source.MaxSize>>20), Cause: source.TooLarge}
 )
 
 // Kind implements FS.
@@ -311,7 +311,7 @@ func (st *store) file(files FS, name string) (*source.File, error) {
 		file, err := source.New(name, raw)
 		var bad *source.Error
 		if errors.As(err, &bad) {
-			err = errors.New(bad.Reason)
+			err = &source.Error{Reason: bad.Reason, Cause: bad.Cause}
 		}
 		if entry.err = st.hold(entry, raw, file); entry.err == nil {
 			entry.err = err
