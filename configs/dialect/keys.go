@@ -47,7 +47,7 @@ type Key struct {
 	Deprecated  bool
 	Removed     string // the release that no longer takes it; "true" where the key raises
 	Replacement string // dotted path; may name two, joined by " or "
-	Renamed     bool   // the replacement takes the same values
+	Renamed     string // the release that brought the replacement, where that takes the same values
 	Dropped     bool   // deprecated, and no longer handed on to its replacement
 	Of          string // the framework on top that adds the key
 }

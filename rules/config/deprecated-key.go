@@ -2,6 +2,7 @@ package config
 
 import (
 	_ "embed"
+	"fmt"
 	"strings"
 
 	"github.com/trainvet/trainvet/configs"
@@ -26,7 +27,7 @@ var DeprecatedKey = &lint.Rule{
 	Part: func(pass *lint.Pass, part *workspace.Part) {
 		for _, s := range settings(part) {
 			switch {
-			case s.key == nil || s.key.Renamed && bothWritten(s):
+			case s.key == nil || s.key.Renamed != "" && bothWritten(s):
 			case s.key.Removed != "":
 				checkRemoved(pass, s)
 			case s.key.Deprecated && (part.Dialect == dialect.DeepSpeed || part.Dialect == dialect.Accelerate):
@@ -54,11 +55,10 @@ func cutPath(path string) (section, name string) {
 // checkRemoved: where no pin says which release will read the file, a key which was taken without a word until the last major release is
 // told as advice.
 func checkRemoved(pass *lint.Pass, s *setting) {
-	version := strings.Fields(s.table.Version)[0]
-	if pin := pass.Pin(s.part.Path, owner(version)); pin.Known() && s.key.Removed[0] >= '0' && s.key.Removed[0] <= '9' {
+	if pin := pass.Pin(s.part.Path, owner(s)); pin.Known() && s.key.Removed[0] >= '0' && s.key.Removed[0] <= '9' {
 		switch pin.Since(s.key.Removed) {
 		case pyscan.Yes:
-			d := pass.Reportf(s.item().KeyAt, "%s is gone since %s %s, and %s stops at keys that it does not know%s", s.name, owner(version), s.key.Removed, pin, instead(s.key)).As(lint.Error).Pinned(pin, s.key.Removed)
+			d := pass.Reportf(s.item().KeyAt, "%s is gone since %s %s, and %s stops at keys that it does not know%s", s.name, owner(s), s.key.Removed, pin, instead(pass, s)).As(lint.Error).Pinned(pin, s.key.Removed)
 			if s.part.Tree.Format == configs.Flags {
 				d.As(lint.Info) // it may be the program's own
 			}
@@ -66,48 +66,63 @@ func checkRemoved(pass *lint.Pass, s *setting) {
 			return
 		case pyscan.No:
 			if s.key.Deprecated {
-				pass.Reportf(s.item().KeyAt, "%s is gone from %s %s on, which stops at keys that it does not know; %s still takes it", s.name, owner(version), s.key.Removed, pin).As(lint.Info).Pinned(pin, s.key.Removed)
+				d := pass.Reportf(s.item().KeyAt, "%s is gone from %s %s on, which stops at keys that it does not know; %s still takes it", s.name, owner(s), s.key.Removed, pin).As(lint.Info).Pinned(pin, s.key.Removed)
+				repair(pass, d, s)
 			}
 			return
 		}
 	}
-	d := pass.Reportf(s.item().KeyAt, "%s is gone since %s %s, which stops at keys that it does not know%s", s.name, owner(version), s.key.Removed, instead(s.key))
+	d := pass.Reportf(s.item().KeyAt, "%s is gone since %s %s, which stops at keys that it does not know%s", s.name, owner(s), s.key.Removed, instead(pass, s))
 	if !s.key.Deprecated || fromFlags(s.part) {
 		d.As(lint.Info)
 	}
 	repair(pass, d, s)
 }
 
-// owner: programs on top of the Trainer take its keys.
-func owner(version string) string {
-	if version == "LLaMA-Factory" {
+// owner is the package whose releases have a key or not: programs on top of the Trainer take its keys.
+func owner(s *setting) string {
+	name := strings.Fields(s.table.Version)[0]
+	if name == "LLaMA-Factory" {
 		return "transformers"
 	}
-	return version
+	return name
 }
 
 func checkDeprecated(pass *lint.Pass, s *setting) {
 	if s.key.Dropped {
-		pass.Reportf(s.item().KeyAt, "%s has no effect any more: %s takes it, and does nothing%s", s.name, framework(s.part.Dialect), instead(s.key))
+		pass.Reportf(s.item().KeyAt, "%s has no effect any more: %s takes it, and does nothing%s", s.name, framework(s.part.Dialect), instead(pass, s))
 		return
 	}
-	d := pass.Reportf(s.item().KeyAt, "%s is deprecated%s", s.name, instead(s.key))
+	d := pass.Reportf(s.item().KeyAt, "%s is deprecated%s", s.name, instead(pass, s))
 	if s.part.Dialect != dialect.DeepSpeed {
 		d.As(lint.Info) // it still works, and which release will be used is not known
 	}
 	repair(pass, d, s)
 }
 
-func instead(key *dialect.Key) string {
-	if key.Replacement == "" {
+// instead says what to write, and from which release on where an older one is allowed.
+func instead(pass *lint.Pass, s *setting) string {
+	if s.key.Replacement == "" {
 		return ""
 	}
-	return "; write " + key.Replacement
+	if pin := pass.Pin(s.part.Path, owner(s)); s.key.Renamed != "" && pin.Known() && pin.Since(s.key.Renamed) != pyscan.Yes {
+		return fmt.Sprintf("; write %s, which needs %s %s", s.key.Replacement, owner(s), s.key.Renamed)
+	}
+	return "; write " + s.key.Replacement
 }
 
+// repair offers the new name where the release that reads the file has it: safe where all releases that are asked for do, unsafe where
+// nothing is known of the release.
 func repair(pass *lint.Pass, d *lint.Diagnostic, s *setting) {
-	if section, name := cutPath(s.key.Replacement); s.key.Renamed && section == s.section {
+	section, name := cutPath(s.key.Replacement)
+	if s.key.Renamed == "" || section != s.section {
+		return
+	}
+	switch pin := pass.Pin(s.part.Path, owner(s)); {
+	case pin.Since(s.key.Renamed) == pyscan.Yes:
 		rename(pass, d, s.item(), s.name, name, lint.Safe)
+	case !pin.Known():
+		rename(pass, d, s.item(), s.name, name, lint.Unsafe)
 	}
 }
 

@@ -30,7 +30,7 @@ type key struct {
 
 	Removed     string `json:"removed,omitempty"`
 	Replacement string `json:"replacement,omitempty"`
-	Renamed     bool   `json:"renamed,omitempty"`
+	Renamed     string `json:"renamed,omitempty"`
 }
 
 // maker collects one table.
