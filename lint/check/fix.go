@@ -39,7 +39,7 @@ func Fix(ctx context.Context, snapshot *workspace.Snapshot, targets []Target, op
 			return nil, err
 		}
 		fixed.Report = report
-		chosen := choose(report.Findings, targets, unsafe, refused)
+		chosen := choose(report, targets, unsafe, refused)
 		if round == maxRounds || len(chosen) == 0 {
 			break
 		}
@@ -61,27 +61,64 @@ func Fix(ctx context.Context, snapshot *workspace.Snapshot, targets []Target, op
 	return fixed, nil
 }
 
+// keepComments takes the edits out of fixes that would delete a comment together with code, as in a call over several lines that is
+// written anew: the comment may be for another tool. Whole lines that go, go with theirs.
+func keepComments(file *source.File, comments []source.Span, findings []Finding) {
+	if len(comments) == 0 {
+		return
+	}
+	for i := range findings {
+		for j := range findings[i].Fixes {
+			fix := &findings[i].Fixes[j]
+			if slices.ContainsFunc(fix.Edits, func(e lint.Edit) bool { return losesComment(file, comments, e) }) {
+				findings[i].Fixes = slices.Clone(findings[i].Fixes)
+				findings[i].Fixes[j] = lint.Fix{Title: fix.Title, Safety: lint.Display}
+			}
+		}
+	}
+}
+
+func losesComment(file *source.File, comments []source.Span, edit lint.Edit) bool {
+	at := edit.At.Span
+	if edit.At.Path != file.Path || at.Len() <= 0 {
+		return false
+	}
+	wholeLines := edit.Text == "" && file.LineSpan(file.Line(at.Start)).Start == at.Start && (int(at.End) == len(file.Text) || file.Text[at.End-1] == '\n')
+	first, _ := slices.BinarySearchFunc(comments, at.Start, func(c source.Span, start uint32) int { return cmp.Compare(c.End, start+1) })
+	for _, comment := range comments[first:] {
+		if comment.Start >= at.End {
+			break
+		}
+		text := file.Slice(comment)
+		if !wholeLines && !strings.Contains(edit.Text, text) && !strings.Contains(text, strings.TrimSpace(file.Slice(at))) {
+			return true
+		}
+	}
+	return false
+}
+
 // chosenFix is a fix with the finding that it mends.
 type chosenFix struct {
 	finding Finding
+	line    string // the text of its line up to the end of the finding: one message may be of many
 	lint.Fix
 }
 
 // key tells a fix from others also after text around it has changed.
 func (f *chosenFix) key() string {
-	return strings.Join([]string{f.finding.Rule.Name, f.finding.At.Path, f.finding.Message, f.Title}, "\x00")
+	return strings.Join([]string{f.finding.Rule.Name, f.finding.At.Path, f.finding.Message, f.Title, f.line}, "\x00")
 }
 
 // choose takes of each finding the first fix that may be applied, as long as it does not touch what another one changes.
-func choose(findings []Finding, targets []Target, unsafe bool, refused map[string]bool) (chosen []chosenFix) {
+func choose(report *Report, targets []Target, unsafe bool, refused map[string]bool) (chosen []chosenFix) {
 	listed := map[string]bool{}
 	for _, target := range targets {
 		listed[target.Path] = true
 	}
 	var taken []source.Place
-	for _, finding := range findings {
+	for _, finding := range report.Findings {
 		for _, fix := range finding.Fixes {
-			next := chosenFix{finding, fix}
+			next := chosenFix{finding, lineTo(report, finding.At), fix}
 			if len(fix.Edits) == 0 || fix.Safety == lint.Display || fix.Safety == lint.Unsafe && !unsafe || refused[next.key()] {
 				continue
 			}
@@ -99,6 +136,15 @@ func choose(findings []Finding, targets []Target, unsafe bool, refused map[strin
 		}
 	}
 	return chosen
+}
+
+// lineTo is the text of a line up to the end of a place.
+func lineTo(report *Report, at source.Place) string {
+	file := report.File(at.Path)
+	if file == nil {
+		return ""
+	}
+	return file.Slice(source.Span{Start: file.LineSpan(file.Line(at.Span.Start)).Start, End: at.Span.End})
 }
 
 // touch holds for edits whose order would matter: they overlap, or one ends where the other begins.

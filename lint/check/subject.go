@@ -103,6 +103,9 @@ func (c *checker) look(view *workspace.View, file *source.File, target Target, s
 		all := append(slices.Clip(c.options.Rules), settings.customRules()...)
 		findings, r.suppressed = suppress(file, doc, findings, all, chosen.on, settings.RequireReason)
 	}
+	if doc := subject.doc(); doc != nil {
+		keepComments(file, doc.Comments(), findings)
+	}
 	findings, ignored := c.perFile(file, findings, settings)
 	r.suppressed += ignored
 	for i := range findings {

@@ -94,6 +94,7 @@ func runDocument(t *testing.T, rule *lint.Rule, rules []*lint.Rule, name string)
 			if found := run.tested(report); mark == "bad" == (len(found) == 0) {
 				t.Errorf("%s: the %s block under %q gives:\n%s", name, mark, group[0].heading, strings.Join(run.golden(report), "\n"))
 			}
+			run.safeFixes(t, report)
 			if mark == "bad" {
 				bad = run
 			}

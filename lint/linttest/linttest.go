@@ -187,6 +187,7 @@ func runExample(t *testing.T, rule *lint.Rule, rules []*lint.Rule, archive *txta
 	default:
 		compare(t, wanted, found, rules)
 	}
+	run.safeFixes(t, report)
 	for path, member := range example.fixed {
 		got := run.fixed(t, path)
 		if *update {

@@ -176,6 +176,42 @@ func scramble(random *rand.Rand, text string) string {
 	return strings.Join(all, "")
 }
 
+// safeFixes applies the safe fixes, and demands that files parse with them, that each finding with one is gone, and that no comment is lost.
+func (r *runner) safeFixes(t testing.TB, before *check.Report) {
+	t.Helper()
+	offered := func(report *check.Report) (count int) {
+		for _, finding := range report.Findings {
+			if slices.ContainsFunc(finding.Fixes, func(fix lint.Fix) bool { return fix.Safety == lint.Safe && len(fix.Edits) > 0 }) {
+				count++
+			}
+		}
+		return count
+	}
+	want := offered(before)
+	if want == 0 {
+		return
+	}
+	snapshot := workspace.NewSnapshot(r.project.fs())
+	done, err := check.Fix(context.Background(), snapshot, r.project.targets(), check.Options{Rules: r.rules, Settings: r.resolver(snapshot)}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fault := range done.Refused {
+		t.Errorf("%s: %s: %s", fault.Path, fault.Rule, fault.Reason)
+	}
+	if left := offered(done.Report); left > 0 || done.Applied < want {
+		t.Errorf("%d of %d safe fixes were applied; left:\n%s", done.Applied, want, strings.Join(r.golden(done.Report), "\n"))
+	}
+	if after, most := len(done.Report.Findings), len(before.Findings)-want; after > most {
+		t.Errorf("%d findings are left after %d fixes of %d findings:\n%s", after, want, len(before.Findings), strings.Join(r.golden(done.Report), "\n"))
+	}
+	for _, file := range done.Files {
+		if file.Kind.IsPython() && strings.Count(r.project.get(file.Path), "# want") > strings.Count(string(file.Raw), "# want") {
+			t.Errorf("%s: a comment is lost:\n%s", file.Path, file.Text)
+		}
+	}
+}
+
 // tested are the findings of the rules under test, as wants.
 func (r *runner) tested(report *check.Report) (all []want) {
 	for _, finding := range report.Findings {

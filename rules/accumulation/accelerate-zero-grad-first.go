@@ -75,17 +75,19 @@ func opaque(pass *lint.Pass, value pyscan.Value) bool {
 // moveBehind moves a statement behind another one, where both stand on lines of their own in one file.
 func moveBehind(d *lint.Diagnostic, zero, step *loop.Event) {
 	file := zero.Scope.Module.File
-	from, _, ok := wholeLine(file, zero.At)
-	to, indent, ok2 := wholeLine(step.Scope.Module.File, step.At)
-	if !ok || !ok2 || zero.Scope != step.Scope || len(zero.Guard) != len(step.Guard) {
+	from, _, ok := file.OwnLines(zero.At.Span)
+	to, indent, ok2 := file.OwnLines(step.At.Span)
+	if !ok || !ok2 || zero.Scope != step.Scope || zero.At.Path != step.At.Path || len(zero.Guard) != len(step.Guard) {
 		d.Help("clear the gradients after the optimizer's step")
 		return
 	}
-	text := indent + file.Slice(zero.At.Span) + "\n"
-	end := to.Span.End
-	if end == uint32(len(file.Text)) && (len(file.Text) == 0 || file.Text[end-1] != '\n') {
-		text = "\n" + indent + file.Slice(zero.At.Span)
+	text := indent + file.Slice(source.Span{Start: zero.At.Span.Start, End: file.LineEnd(zero.At.Span)}) // with its comment
+	end := to.End
+	if end == uint32(len(file.Text)) && file.Text[end-1] != '\n' {
+		text = "\n" + text
+	} else {
+		text += "\n"
 	}
 	d.Suggest("clear the gradients after the optimizer's step", lint.Safe,
-		lint.Edit{At: from}, lint.Edit{At: file.At(source.Span{Start: end, End: end}), Text: text})
+		lint.Edit{At: file.At(from)}, lint.Edit{At: file.At(source.Span{Start: end, End: end}), Text: text})
 }

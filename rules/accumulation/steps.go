@@ -2,7 +2,6 @@ package accumulation
 
 import (
 	"github.com/trainvet/trainvet/lint"
-	"github.com/trainvet/trainvet/lint/source"
 	"github.com/trainvet/trainvet/lint/workspace"
 	"github.com/trainvet/trainvet/pyscan"
 	"github.com/trainvet/trainvet/pyscan/loop"
@@ -46,35 +45,6 @@ func oneOptimizer(events []*loop.Event) bool {
 		}
 	}
 	return true
-}
-
-// wholeLine is the line of a statement with its line break, when nothing else stands on it.
-func wholeLine(file *source.File, at source.Place) (source.Place, string, bool) {
-	line := file.Line(at.Span.Start)
-	if file.Line(at.Span.End) != line {
-		return at, "", false
-	}
-	lines := file.Lines()
-	start := lines[line]
-	end := uint32(len(file.Text))
-	if line+1 < len(lines) {
-		end = lines[line+1]
-	}
-	indent := file.Slice(source.Span{Start: start, End: at.Span.Start})
-	for _, c := range indent {
-		if c != ' ' && c != '\t' {
-			return at, "", false
-		}
-	}
-	for _, c := range file.Slice(source.Span{Start: at.Span.End, End: end}) {
-		if c == '#' {
-			return at, "", false
-		}
-		if c != ' ' && c != '\t' && c != '\r' && c != '\n' {
-			return at, "", false
-		}
-	}
-	return file.At(source.Span{Start: start, End: end}), indent, true
 }
 
 // counterOf is the counter of a boundary as the micro-batch loop calls it: its own name, or what the loop passes for the

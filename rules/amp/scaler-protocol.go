@@ -149,11 +149,9 @@ func (p *protocol) missingUpdate() {
 	d := p.report(step, "%s.update() is never called in this loop: the second step raises \"step() has already been called since the last update()\"", scaler)
 	stmt := statement(step.Event)
 	file := step.Scope.Module.File
-	if stmt != nil {
-		line := file.LineSpan(file.Line(stmt.Span().Start))
-		indent := file.Slice(source.Span{Start: line.Start, End: stmt.Span().Start})
-		if blank(indent) && len(p.of(isScaledStep)) == 1 {
-			end := stmt.Span().End
+	if stmt != nil && len(steps) == 1 {
+		if _, indent, ok := file.OwnLines(stmt.Span()); ok {
+			end := file.LineEnd(stmt.Span())
 			d.Suggest("update the scaler", lint.Safe, lint.Edit{At: file.At(source.Span{Start: end, End: end}), Text: "\n" + indent + scaler + ".update()"})
 			return
 		}

@@ -154,15 +154,9 @@ func nothingBetween(zero, step *loop.Event) bool {
 func moveBehind(d *lint.Diagnostic, zero, step *loop.Event) {
 	const title = "clear the gradients after the step"
 	file := zero.Scope.Module.File
-	lines := file.Lines()
 	whole := func(span source.Span) (source.Span, bool) {
-		line := file.Line(span.Start)
-		end := uint32(len(file.Text))
-		if line+1 < len(lines) {
-			end = lines[line+1]
-		}
-		all := source.Span{Start: lines[line], End: end}
-		return all, strings.TrimSpace(file.Slice(all)) == file.Slice(span) && strings.HasSuffix(file.Slice(all), "\n")
+		lines, _, ok := file.OwnLines(span)
+		return lines, ok && strings.HasSuffix(file.Slice(lines), "\n")
 	}
 	from, ok := whole(zero.Node.Span())
 	to, ok2 := whole(step.Node.Span())

@@ -202,14 +202,11 @@ func clearAfter(d *lint.Diagnostic, step *loop.Event) {
 	file, name := step.Scope.Module.File, optimizerOf(step)
 	title := "clear the gradients after the step"
 	path := pyscan.Path(name)
-	line := file.Line(step.At.Span.Start)
-	start := file.Lines()[line]
-	indent := file.Slice(source.Span{Start: start, End: step.At.Span.Start})
-	rest, _, _ := strings.Cut(string(file.Text[step.At.Span.End:]), "\n")
-	if path == "" || strings.TrimSpace(indent) != "" || strings.TrimSpace(rest) != "" || d.At.Path != file.Path {
+	_, indent, ok := file.OwnLines(step.At.Span)
+	if path == "" || !ok || d.At.Path != file.Path {
 		d.Help("%s", title)
 		return
 	}
-	end := source.Span{Start: step.At.Span.End, End: step.At.Span.End}
+	end := source.Span{Start: file.LineEnd(step.At.Span), End: file.LineEnd(step.At.Span)}
 	d.Suggest(title, lint.Unsafe, lint.Edit{At: file.At(end), Text: "\n" + indent + path + ".zero_grad()"})
 }

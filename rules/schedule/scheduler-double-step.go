@@ -129,13 +129,12 @@ func deleteStatement(d *lint.Diagnostic, event *loop.Event) {
 		return
 	}
 	file := event.Scope.Module.File
-	line := file.Line(event.At.Span.Start)
-	lines := file.Lines()
-	end := uint32(len(file.Text))
-	if line+1 < len(lines) {
-		end = lines[line+1]
+	lines, _, ok := file.OwnLines(event.At.Span)
+	if !ok {
+		d.Help(title)
+		return
 	}
-	d.Suggest(title, lint.Unsafe, lint.Edit{At: file.At(source.Span{Start: lines[line], End: end})})
+	d.Suggest(title, lint.Unsafe, lint.Edit{At: file.At(lines)})
 }
 
 // blockOf are the statements of the block that an event's statement stands in, when it fills a line.
