@@ -457,10 +457,10 @@ func TestBoundIsUnreadable(t *testing.T) {
 	deep := strings.Repeat("[", 1000) + strings.Repeat("]", 1000)
 	for name, c := range map[string]struct{ text, reason string }{
 		"ds.json": {`{"train_micro_batch_size_per_gpu": 4, "zero_optimization": {"stage": 2}, "x": ` + deep + "}", "nested deeper than 256 levels"},
-		"a.json": {`{"batch_size": ` + strings.Repeat("[", 1000) + strings.Repeat("]", 1000) + "}", "nested deeper than 256 levels"},
-		"a.toml": {"batch_size = 1\n" + strings.Repeat("a.", 1000) + "a = 1\n", "a key of more than 64 parts"},
-		"a.yaml": {"batch_size: " + strings.Repeat("[", 1000) + strings.Repeat("]", 1000) + "\n", "nested deeper than 256 levels"},
-		"a.sh":   {"torchrun train.py\n" + strings.Repeat("$(", 2000) + strings.Repeat(")", 2000) + "\n", "nested deeper than 1000 levels"},
+		"a.json":  {`{"batch_size": ` + strings.Repeat("[", 1000) + strings.Repeat("]", 1000) + "}", "nested deeper than 256 levels"},
+		"a.toml":  {"batch_size = 1\n" + strings.Repeat("a.", 1000) + "a = 1\n", "a key of more than 64 parts"},
+		"a.yaml":  {"batch_size: " + strings.Repeat("[", 1000) + strings.Repeat("]", 1000) + "\n", "nested deeper than 256 levels"},
+		"a.sh":    {"torchrun train.py\n" + strings.Repeat("$(", 2000) + strings.Repeat(")", 2000) + "\n", "nested deeper than 1000 levels"},
 	} {
 		report, err := try(t, map[string]string{name: c.text}, world(), check.Flags{})
 		if err != nil {

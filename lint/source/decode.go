@@ -101,6 +101,10 @@ func Decode(name string, kind Kind, raw []byte) (*File, error) {
 	if kind == Notebook {
 		return notebook(file)
 	}
+	if kind == Python && bytes.HasPrefix(file.Text, databricksHead) {
+		file.databricks()
+		return file, nil
+	}
 	file.pad()
 	return file, nil
 }

@@ -17,7 +17,7 @@ const (
 
 // notebook makes one Python text of the code cells of a Jupyter notebook (nbformat 4: cells[].source is text or a list of
 // texts), each ending in a line break, with segments that lead back to the bytes of the file. Lines of IPython magic and
-// shell escapes become comments of the same length, and a cell that begins with %% another language's magic is left out. A notebook
+// shell escapes become comments of the same length, and a cell of another language is left out, but for a shell that installs packages. A notebook
 // that does not parse is a File with a Fault; only one beyond the limits cannot be read.
 func notebook(file *File) (*File, error) {
 	n := &notebookReader{raw: file.Raw}
@@ -36,50 +36,28 @@ func notebook(file *File) (*File, error) {
 		out.Segments = []Segment{{Raw: Span{at, at}}}
 		return out, nil
 	}
+	var commands []byte
 	for i, cell := range cells {
-		if cell.code && !otherLanguage(cell.text) {
-			if out.addCell(cell, int32(i+1)); len(out.Text) > maxText(Notebook) {
+		kind := languageOf(cell.text, false)
+		if cell.code && (kind == pythonCell || kind == shellCell && bytes.Contains(cell.text, []byte("install"))) {
+			if commands = out.addCell(cell, int32(i+1), kind, commands); len(out.Text) > maxText(Notebook) {
 				return nil, &Error{file.Path, fmt.Sprintf("cell %d: more than %d MB of code, not read", i+1, maxText(Notebook)>>20), TooLarge}
 			}
 		}
 	}
+	out.settleCommands(commands)
 	if out.Segments == nil {
 		out.Segments = []Segment{{}}
 	}
 	return out, nil
 }
 
-// addCell appends the text of a cell, commented where it is no Python.
-func (f *File) addCell(cell notebookCell, number int32) {
+// addCell appends the text of a cell, commented where it is no Python, and its commands.
+func (f *File) addCell(cell notebookCell, number int32, kind language, commands []byte) []byte {
 	base := uint32(len(f.Text))
 	text := append([]byte(nil), cell.text...)
-	opens, continued := false, false // the line of code before opens a block; the line before goes on in this one, and is no Python
-	for start := 0; start < len(text); {
-		end := start
-		for end < len(text) && text[end] != '\n' {
-			end++
-		}
-		line := bytes.TrimRight(text[start:end], " \t\r")
-		at := start + len(line) - len(bytes.TrimLeft(line, " \t"))
-		goesOn := bytes.HasSuffix(line, []byte{'\\'})
-		switch {
-		case continued:
-			if at < end {
-				text[at] = '#'
-			}
-			continued = goesOn
-		case at < end && (strings.IndexByte("%!?", text[at]) >= 0 || helpLine().Match(text[at:end])):
-			if continued = goesOn; opens && at > start && at+1 < end {
-				text[at], text[at+1] = '0', '#' // a block wants a statement
-			} else {
-				text[at] = '#'
-			}
-			opens = false
-		case len(line) > 0 && text[at] != '#':
-			opens = bytes.HasSuffix(line, []byte{':'})
-		}
-		start = end + 1
-	}
+	own := blank(text)
+	isolate(text, own, kind)
 	f.Text = append(f.Text, text...)
 	for _, s := range cell.segments {
 		s.Text.Start += base
@@ -89,18 +67,11 @@ func (f *File) addCell(cell notebookCell, number int32) {
 	}
 	end := uint32(len(f.Text))
 	if len(text) == 0 || text[len(text)-1] != '\n' {
-		f.Text = append(f.Text, '\n')
+		f.Text, own = append(f.Text, '\n'), append(own, '\n')
 		raw := uint32(cell.end)
 		f.Segments = append(f.Segments, Segment{Text: Span{end, end + 1}, Raw: Span{raw, raw}, Cell: number})
 	}
-}
-
-// helpLine is a name with a question mark or two behind it, which asks IPython for help: `x?`, `np.*load*?`, `x[0].f??`.
-var helpLine = Pattern(`^[\pL_*][\pL\pN_*]*(?:\.[\pL_*][\pL\pN_*]*|\[\d+\])*\?\??[ \t\r]*$`)
-
-func otherLanguage(text []byte) bool {
-	first := strings.TrimLeft(string(text), " \t\n")
-	return strings.HasPrefix(first, "%%") && !strings.HasPrefix(first, "%%time") && !strings.HasPrefix(first, "%%capture")
+	return append(commands, own...)
 }
 
 type notebookCell struct {

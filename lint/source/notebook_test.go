@@ -64,8 +64,8 @@ func TestNotebookCommands(t *testing.T) {
 		`if x:\n  !pip install y\n  !pip list`:  "if x:\n  0#ip install y\n  #pip list\n",
 		`if x:\n    ## first\n    %cd y\nz = 1`: "if x:\n    ## first\n    0#d y\nz = 1\n",
 		`!run a \\\n    --b \\\n    --c\nd = 1`: "#run a \\\n    #-b \\\n    #-c\nd = 1\n",
-		`x = (\"%d\"\n     % y)`:                "x = (\"%d\"\n     # y)\n",
-		`if x:\n    !`:                          "if x:\n    #\n",
+		`x = (\"%d\"\n     % y)`:                "x = (\"%d\"\n     % y)\n",
+		`if x:\n    !`:                          "if x:\n    0\n",
 		`!run \\\n\ny = 1`:                      "#run \\\n\ny = 1\n",
 	} {
 		file, err := Decode("n.ipynb", Notebook, []byte(`{"cells": [{"cell_type": "code", "source": "`+code+`"}]}`))

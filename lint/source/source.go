@@ -97,6 +97,7 @@ type File struct {
 	Latin1   bool      // the raw bytes are Latin-1 or read as if: each rune stands for one byte, or for two
 	pairs    bool      // of a file with Latin1: two bytes may be one rune
 	Raw      []byte    // the bytes on disk; shares memory with Text where they are equal
+	Commands []byte    // of a notebook with commands for a shell: these at their places, and blanks in place of all else
 	Fault    string    // of a notebook that does not parse: why; its Text is empty
 	padded   string    // what Padded gives, where that lies in Raw
 

@@ -77,7 +77,7 @@ func (v *View) Carries(from, name string) bool {
 type pinKey struct{ of, name string }
 
 // Pin gives what is known of the release of a package with which code or settings in a file run. The nearest folder in which a
-// file asks for the package decides: requirements, pyproject.toml, setup.py, environments of conda, locks, image files and what
+// file asks for the package decides, where a notebook does not install it itself: requirements, pyproject.toml, setup.py, environments of conda, locks, image files and what
 // scripts install. Files that cannot hold together leave it unknown.
 func (v *View) Pin(file, name string) Pin {
 	name = configs.PackageName(name)
@@ -88,7 +88,12 @@ func (v *View) Pin(file, name string) Pin {
 	if v.settings.pins == nil {
 		v.settings.pins = map[pinKey]Pin{}
 	}
-	pin, found := v.folderPin(file, name)
+	pin, found := v.cellPin(file, name)
+	if found {
+		v.settings.pins[key] = pin
+		return pin
+	}
+	pin, found = v.folderPin(file, name)
 	if !found || source.KindOf(file, nil) != source.Python {
 		near, asks, unknown := v.nearPin(file, name)
 		switch {

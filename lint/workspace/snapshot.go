@@ -386,6 +386,8 @@ type traits struct {
 	names  func() []string   // of settings files
 	takes  func() []imported // from other files
 	pins   func() *configs.Requirements
+
+	installs func() []cellInstall // of a notebook
 }
 
 func (st *store) traitsOf(file *source.File) *traits {
@@ -398,6 +400,7 @@ func (st *store) traitsOf(file *source.File) *traits {
 		known.index = sync.OnceValue(func() *nameIndex { return indexFile(file.Text) })
 		known.takes = sync.OnceValue(func() []imported { return importsIn(file.Text) })
 		known.pins = sync.OnceValue(func() *configs.Requirements { return st.pinsOf(file) })
+		known.installs = sync.OnceValue(func() []cellInstall { return st.cellInstalls(file) })
 		known.names = sync.OnceValue(func() []string { return settingsNames(file.Text) })
 		st.traits[file] = known
 	}

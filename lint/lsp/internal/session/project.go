@@ -138,7 +138,7 @@ func (p *Project) settled(absolute string, file *source.File) *Project {
 		if p.overlay == nil {
 			p.overlay = map[string]*source.File{}
 		}
-		p.overlay[absolute] = &source.File{Path: absolute, Kind: file.Kind, Text: file.Text, Segments: file.Segments, Raw: file.Raw}
+		p.overlay[absolute] = &source.File{Path: absolute, Kind: file.Kind, Text: file.Text, Segments: file.Segments, Commands: file.Commands, Raw: file.Raw}
 	}
 	p.settings = p.resolver(p.settings)
 	p.walk = &walk{}
