@@ -126,6 +126,7 @@ func (a *app) runCheck(f *checkFlags, paths []string) error {
 		return err
 	}
 	fixed.Report.AddUnreadable(in.problems)
+	fixed.Report.AddSkipped(in.walk.Skipped)
 	if f.fix || f.diff {
 		if done, err := a.applyFixes(f, in, fixed, options); done || err != nil {
 			return err

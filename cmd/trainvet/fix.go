@@ -43,6 +43,7 @@ func (a *app) applyFixes(f *checkFlags, in *inputs, fixed *check.Fixed, options 
 			return true, err
 		}
 		fixed.Report.AddUnreadable(in.problems)
+		fixed.Report.AddSkipped(in.walk.Skipped)
 	}
 	if in.stdin == "" || text == nil {
 		return false, nil

@@ -121,7 +121,7 @@ func (a *app) concludeInputs(f *checkFlags, in *inputs, report *check.Report) {
 	why := "the folders hold no Python, notebook, JSON, YAML, TOML, shell script or Dockerfile that the settings or a .gitignore do not exclude"
 	switch {
 	case len(report.Skipped) > 0:
-		why = "there are only data files"
+		why = "all that is there was skipped"
 	case in.walk.Excluded > 0 && in.walk.Excluded == in.named:
 		why = "the settings exclude every file named"
 	}

@@ -129,6 +129,7 @@ func (a *app) reviewRequest(ctx context.Context, f *reviewFlags, paths []string)
 		return r, err
 	}
 	report.AddUnreadable(in.problems)
+	report.AddSkipped(in.walk.Skipped)
 	a.tellInputs(report)
 	return review.Request{Report: report, Commit: commit, Dry: f.dry,
 		Name: func(path string) (string, bool) { return repo.Name(in.settings.Absolute(path)) }}, nil

@@ -28,6 +28,7 @@ func (a *app) summary() *cobra.Command {
 				return err
 			}
 			report.AddUnreadable(in.problems)
+			report.AddSkipped(in.walk.Skipped)
 			a.tellInputs(report)
 			if report.Failed() {
 				a.raise(exitFindings)

@@ -290,7 +290,7 @@ func (c *checker) collect(targets []Target, settings []*Settings, results []*res
 	bySubject := map[string]*Settings{}
 	for i, r := range results {
 		if r.skipped != "" {
-			report.Skipped = append(report.Skipped, Skipped{targets[i].Path, r.unreadable, r.skipped})
+			report.Skipped = append(report.Skipped, Skipped{Path: targets[i].Path, Reason: r.unreadable, Why: r.skipped})
 			continue
 		}
 		if r.unreadable != "" {

@@ -70,7 +70,7 @@ func WalkAll(names []string, settings *Resolver) *Walk {
 			walk.add(Target{Path: name, Named: true}, absolute)
 		}
 	}
-	return &Walk{Targets: withoutIdle(walk.withoutLinks()), Problems: walk.problems, Excluded: walk.excluded, roots: walk.roots, left: walk.left}
+	return &Walk{Targets: withoutIdle(walk.withoutLinks()), Problems: walk.problems, Skipped: walk.skipped, Excluded: walk.excluded, roots: walk.roots, left: walk.left}
 }
 
 // withoutIdle are the targets without the lists of packages that a walk met, where nothing else could train. An image stays: it
@@ -124,6 +124,7 @@ type walker struct {
 	root     string
 	targets  []Target
 	problems []Problem
+	skipped  []Skipped // folders
 	seen     map[string]int
 	links    []string        // of the targets, those met as links: their names in seen
 	inner    map[string]bool // folders that were met, which are no links
@@ -165,6 +166,10 @@ func (w *walker) folder(shown, absolute string, above []patterns) {
 	on := w.settings.onDisk
 	look := w.look(shown, absolute)
 	defer look.walked.Store(true)
+	if errors.Is(look.err, fs.ErrPermission) && shown != w.root {
+		w.skipped = append(w.skipped, Skipped{Path: shown, Reason: fs.ErrPermission.Error(), Why: notReadable, Folder: true})
+		return
+	}
 	if look.err != nil {
 		w.problem(shown, look.err)
 		return

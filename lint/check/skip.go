@@ -16,6 +16,7 @@ import (
 type Skipped struct {
 	Path, Reason string
 	Why          string // in two words, for a count of many
+	Folder       bool
 }
 
 // skipped is why a file that cannot be read counts as data; "" where it may be code that trains, or was asked for by name. Code beyond the
@@ -38,12 +39,15 @@ func (c *checker) skipped(target Target, err error) string {
 	case unread != nil:
 		return "not text"
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrNotExist):
-		return "not readable"
+		return notReadable
 	}
 	return ""
 }
 
-const tooLarge = "too large"
+const (
+	tooLarge    = "too large"
+	notReadable = "not readable"
+)
 
 // skippedBound is the same for a file that is read up to a bound of its values: a launch script, or a config of a framework, is not data.
 func (s *subject) skippedBound(target Target) string {
@@ -64,15 +68,35 @@ func (r *Report) SkippedText() string {
 		return ""
 	}
 	var reasons []string
+	folders := 0
 	for _, one := range r.Skipped {
+		if one.Folder {
+			folders++
+		}
 		if !slices.Contains(reasons, one.Why) {
 			reasons = append(reasons, one.Why)
 		}
 	}
 	slices.SortFunc(reasons, func(a, b string) int { return strings.Compare(b, a) })
-	noun := " data files"
-	if len(r.Skipped) == 1 {
-		noun = " data file"
+	what := several(len(r.Skipped)-folders, "data file")
+	switch {
+	case folders == len(r.Skipped):
+		what = several(folders, "folder")
+	case folders > 0:
+		what += " and " + several(folders, "folder")
 	}
-	return strconv.Itoa(len(r.Skipped)) + noun + " skipped (" + strings.Join(reasons, " or ") + ")"
+	return what + " skipped (" + strings.Join(reasons, " or ") + ")"
+}
+
+func several(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
+}
+
+// AddSkipped takes folders into the report that the walk could not look into.
+func (r *Report) AddSkipped(folders []Skipped) {
+	r.Skipped = append(slices.Clip(folders), r.Skipped...)
+	r.Summary.Skipped = len(r.Skipped)
 }

@@ -251,7 +251,8 @@ func (c *checker) anyTelling(ctx context.Context, names []string, words *sieve, 
 type Walk struct {
 	Targets  []Target
 	Problems []Problem
-	Excluded int // files that were named, and that the settings leave out
+	Skipped  []Skipped // folders that may not be read
+	Excluded int       // files that were named, and that the settings leave out
 
 	roots []string // folders that were walked
 	left  []string // files, folders and links below them that were left out
