@@ -11,16 +11,16 @@ import (
 	"github.com/trainvet/trainvet/lint/source"
 )
 
-// Skipped is a data file that a walk met and that was not read. A folder of a project holds such files as a matter of course, so they
-// fail nothing.
+// Skipped is a data file that a walk met and that was not read. A folder of a project holds such files as a matter
+// of course, so they fail nothing.
 type Skipped struct {
 	Path, Reason string
 	Why          string // in two words, for a count of many
 	Folder       bool
 }
 
-// skipped is why a file that cannot be read counts as data; "" where it may be code that trains, or was asked for by name. Code beyond the
-// bound of its size is a table written as code.
+// skipped is why a file that cannot be read counts as data; "" where it may be code that trains, or was asked for by
+// name. Code beyond the bound of its size is a table written as code.
 func (c *checker) skipped(target Target, err error) string {
 	if target.Named {
 		return ""
@@ -49,7 +49,8 @@ const (
 	notReadable = "not readable"
 )
 
-// skippedBound is the same for a file that is read up to a bound of its values: a launch script, or a config of a framework, is not data.
+// skippedBound is the same for a file that is read up to a bound of its values: a launch script, or a config of a
+// framework, is not data.
 func (s *subject) skippedBound(target Target) string {
 	if target.Named || s.script != nil {
 		return ""

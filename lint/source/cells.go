@@ -14,8 +14,8 @@ const (
 	otherCell
 )
 
-// languageOf goes by the magic in the first line of a cell. Databricks has magics of one % for a whole cell, which notebooks made there
-// hold as well; elsewhere they are of one line, which is not bare.
+// languageOf goes by the magic in the first line of a cell. Databricks has magics of one % for a whole cell, which
+// notebooks made there hold as well; elsewhere they are of one line, which is not bare.
 func languageOf(cell []byte, databricks bool) language {
 	first, _, _ := bytes.Cut(bytes.TrimLeft(cell, " \t\r\n"), []byte("\n"))
 	words := strings.Fields(string(first))
@@ -88,7 +88,8 @@ func (f *File) settleCommands(commands []byte) {
 		return
 	}
 	for _, name := range []string{"{sys.executable}", "$sys.executable"} {
-		commands = bytes.ReplaceAll(commands, []byte(name), []byte("python"+strings.Repeat(" ", len(name)-len("python"))))
+		python := "python" + strings.Repeat(" ", len(name)-len("python"))
+		commands = bytes.ReplaceAll(commands, []byte(name), []byte(python))
 	}
 	f.Commands = commands
 }
@@ -99,8 +100,8 @@ var (
 	databricksLine = []byte("# MAGIC")
 )
 
-// databricks reads a notebook in the source format of Databricks: cells between lines of their own, in which `# MAGIC` stands before what is no
-// Python. Commands may also stand there as they are.
+// databricks reads a notebook in the source format of Databricks: cells between lines of their own, in which `#
+// MAGIC` stands before what is no Python. Commands may also stand there as they are.
 func (f *File) databricks() {
 	text := bytes.Clone(f.Text)
 	commands := blank(text)
@@ -110,7 +111,8 @@ func (f *File) databricks() {
 			end = start + i + 1
 		}
 		cell := text[start:end]
-		if body := bytes.TrimLeft(cell, "\r\n"); bytes.HasPrefix(body, databricksCell) || bytes.HasPrefix(body, databricksHead) {
+		body := bytes.TrimLeft(cell, "\r\n")
+		if bytes.HasPrefix(body, databricksCell) || bytes.HasPrefix(body, databricksHead) {
 			line := len(cell) - len(body)
 			skip := min(lineEnd(cell, line)+1, len(cell))
 			start, cell = start+skip, cell[skip:]

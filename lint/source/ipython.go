@@ -6,12 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// A cell of a notebook is Python with commands in it: `!cmd`, `!!cmd`, `%magic`, `x = !cmd`, `x = %magic`, `?x`, `x?`, and `,f a`, `;f a`,
-// `/f a`, which call f. They begin a logical line, as IPython's inputtransformer2 has it: what stands in brackets, in a string or behind a
-// backslash is Python. escapes makes Python of the same length of such a text.
+// A cell of a notebook is Python with commands in it: `!cmd`, `!!cmd`, `%magic`, `x = !cmd`, `x = %magic`, `?x`,
+// `x?`, and `,f a`, `;f a`, `/f a`, which call f. They begin a logical line, as IPython's inputtransformer2 has it:
+// what stands in brackets, in a string or behind a backslash is Python. escapes makes Python of the same length of
+// such a text.
 
-// escapes makes comments of the commands of a cell in place, a statement of those in a block and a name of those that are assigned,
-// and copies those for a shell to commands, which is as long and blank but for its line ends.
+// escapes makes comments of the commands of a cell in place, a statement of those in a block and a name of those
+// that are assigned, and copies those for a shell to commands, which is as long and blank but for its line ends.
 func escapes(text, commands []byte) {
 	e := escaper{text: text, commands: commands}
 	for at := 0; at < len(text); {
@@ -58,7 +59,8 @@ func (e *escaper) logicalLine(start int) (next int) {
 	return next
 }
 
-// hideStatement makes a comment of the text between two offsets, or a statement where a block has begun, which wants one.
+// hideStatement makes a comment of the text between two offsets, or a statement where a block has begun, which wants
+// one.
 func (e *escaper) hideStatement(at, end int) {
 	e.hide(at)
 	if e.opens {
@@ -78,8 +80,8 @@ func (e *escaper) hide(at int) {
 	}
 }
 
-// command reads the command whose escape stands at an offset, with the lines that a backslash joins to it, and gives the offset behind it.
-// Rewrite changes its first line; the others become comments.
+// command reads the command whose escape stands at an offset, with the lines that a backslash joins to it, and gives
+// the offset behind it. Rewrite changes its first line; the others become comments.
 func (e *escaper) command(at int, rewrite func()) (next int) {
 	end := lineEnd(e.text, at)
 	shell := shellPart(e.text[at:end])
@@ -105,8 +107,9 @@ func (e *escaper) command(at int, rewrite func()) (next int) {
 	return min(end+1, len(e.text))
 }
 
-// scan reads Python from an offset to the end of its logical line. Assigned is the escape behind the first `=`, or -1; last is the last
-// character outside of strings and comments, or -1. Ended is false where a bracket or a string has no end.
+// scan reads Python from an offset to the end of its logical line. Assigned is the escape behind the first `=`, or
+// -1; last is the last character outside of strings and comments, or -1. Ended is false where a bracket or a string
+// has no end.
 func (e *escaper) scan(at int) (assigned, last, next int, ended bool) {
 	depth, equals := 0, false
 	last = -1
@@ -141,8 +144,10 @@ func (e *escaper) scan(at int) (assigned, last, next int, ended bool) {
 			for right < len(text) && (text[right] == ' ' || text[right] == '\t') {
 				right++
 			}
-			if right+1 < len(text) && (text[right] == '!' && text[right+1] != '=' || text[right] == '%' && isLetter(text[right+1])) {
-				return right, last, right, true
+			if right+1 < len(text) {
+				if second := text[right+1]; text[right] == '!' && second != '=' || text[right] == '%' && isLetter(second) {
+					return right, last, right, true
+				}
 			}
 		case c != ' ' && c != '\t' && c != '\r':
 			last = at
@@ -193,8 +198,8 @@ func lineEnd(text []byte, at int) int {
 // helpEnd is what may stand before the question mark or two that ask IPython for help: `x?`, `np.*load*?`, `x[0].f??`.
 var helpEnd = Pattern(`(?:^|[^\pL\pN_*.\]?])%{0,2}[\pL_*][\pL\pN_*]*(?:\.[\pL_*][\pL\pN_*]*|\[-?\d+\])*\?\??$`)
 
-// shellPart is where the command for a shell begins in a line that begins with an escape, or -1: `!cmd`, `!!cmd`, `%sh cmd`, and the magics
-// that are programs, such as `%pip install`.
+// shellPart is where the command for a shell begins in a line that begins with an escape, or -1: `!cmd`, `!!cmd`,
+// `%sh cmd`, and the magics that are programs, such as `%pip install`.
 func shellPart(line []byte) int {
 	switch {
 	case bytes.HasPrefix(line, []byte("!!")):

@@ -2,7 +2,8 @@ package source
 
 import "strings"
 
-// OwnLines are the lines of a Python statement with their line break, and its indentation, where nothing else but a comment stands on them.
+// OwnLines are the lines of a Python statement with their line break, and its indentation, where nothing else but a
+// comment stands on them.
 func (f *File) OwnLines(stmt Span) (lines Span, indent string, ok bool) {
 	if stmt.End <= stmt.Start {
 		return Span{}, "", false

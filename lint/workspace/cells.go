@@ -17,8 +17,8 @@ type cellInstall struct {
 	conditional bool // in a block
 }
 
-// cellInstalls are the packages that a notebook installs, in its order: `!pip install`, `%pip install`, a cell for a shell, and programs
-// that its Python starts.
+// cellInstalls are the packages that a notebook installs, in its order: `!pip install`, `%pip install`, a cell for a
+// shell, and programs that its Python starts.
 func (st *store) cellInstalls(file *source.File) (list []cellInstall) {
 	if !file.HasCells() || file.Commands == nil && !file.Has("install") {
 		return nil
@@ -54,7 +54,8 @@ var (
 
 // lineInstalls reads one command, which stands at an offset of the file.
 func lineInstalls(file *source.File, line []byte, offset uint32) (list []cellInstall) {
-	script := configs.ParseShell(&source.File{Path: file.Path, Kind: source.Shell, Text: bytes.ReplaceAll(line, []byte("\r"), []byte(" "))})
+	text := bytes.ReplaceAll(line, []byte("\r"), []byte(" "))
+	script := configs.ParseShell(&source.File{Path: file.Path, Kind: source.Shell, Text: text})
 	first := offset + uint32(len(line)-len(bytes.TrimLeft(line, " \t\r\n")))
 	margin := file.Text[file.LineSpan(file.Line(first)).Start]
 	one := cellInstall{upgrade: upgradeFlag().Match(line), conditional: margin == ' ' || margin == '\t'}
@@ -62,7 +63,7 @@ func lineInstalls(file *source.File, line []byte, offset uint32) (list []cellIns
 		one.At.Span.Start, one.At.Span.End = one.At.Span.Start+offset, one.At.Span.End+offset
 		list = append(list, one)
 	}
-	for _, m := range repository().FindAllSubmatch(line, -1) { // one revision of the source, and nobody says which release that is
+	for _, m := range repository().FindAllSubmatch(line, -1) { // of some release, which is not said
 		one.Requirement = configs.Requirement{Name: configs.PackageName(string(m[1])), Spec: "@ " + string(m[0])}
 		list = append(list, one)
 	}
@@ -113,8 +114,9 @@ func withCalls(file *source.File, m *pyscan.Module, commands []byte) []byte {
 	return commands
 }
 
-// cellPin is the release of a package that a notebook installs itself. A later installation wins: it replaces an earlier one that it does not
-// allow. Told is false where nothing there says which release; the pin is unknown where that cannot be told.
+// cellPin is the release of a package that a notebook installs itself. A later installation wins: it replaces an
+// earlier one that it does not allow. Told is false where nothing there says which release; the pin is unknown where
+// that cannot be told.
 func (v *View) cellPin(name, library string) (pin Pin, told bool) {
 	file := v.Text(name)
 	if file == nil || !file.HasCells() {
