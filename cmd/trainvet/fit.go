@@ -82,6 +82,7 @@ type fitAnswer struct {
 	Plan          map[string]planValue `json:"plan"`
 	Verdict       memory.Verdict       `json:"verdict"`
 	Missing       []string             `json:"missing"`
+	Unmodelled    []fitUnmodelled      `json:"unmodelled"` // what the run uses and the estimate does not know
 	Device        *fitDevice           `json:"device"`
 	Peak          *fitPeak             `json:"peak"`
 	ReservedBytes int64                `json:"reserved_bytes"`
@@ -100,6 +101,11 @@ type fitAnswer struct {
 }
 
 type (
+	fitUnmodelled struct {
+		What string `json:"what"`
+		Path string `json:"path"`
+		Line int    `json:"line"`
+	}
 	fitDevice struct {
 		Name        string `json:"name"`
 		UsableBytes int64  `json:"usable_bytes"`
@@ -170,9 +176,12 @@ type (
 // answer asks about one run, and lets the exit code say what it is.
 func (a *app) answer(p *project, run *workspace.Run, tokens float64) fitAnswer {
 	report, err := run.Memory()
-	answer := fitAnswer{Path: run.Name, Plan: p.values(&run.Plan, false), Verdict: report.Verdict, Missing: []string{}, Phases: map[string]int64{}, Assumed: []string{},
+	answer := fitAnswer{Path: run.Name, Plan: p.values(&run.Plan, false), Verdict: report.Verdict, Missing: []string{}, Unmodelled: []fitUnmodelled{}, Phases: map[string]int64{}, Assumed: []string{},
 		Options: []fitOption{}, Faster: []fitOption{}, AtLeastBytes: report.AtLeast}
 	answer.Missing = append(answer.Missing, report.Missing...)
+	for _, u := range run.Plan.Unmodelled {
+		answer.Unmodelled = append(answer.Unmodelled, fitUnmodelled{u.What, u.At.Path, p.line(u.At)})
+	}
 	if err != nil {
 		a.trouble("%s: %s", output.Escape(run.Name), output.Escape(err.Error()))
 		return answer

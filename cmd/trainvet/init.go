@@ -85,7 +85,7 @@ func (a *app) initSettings(in *inputs, report *check.Report, baseline bool) erro
 func missingFacts(report *check.Report) (lines []string) {
 	for _, fact := range []struct{ words, line string }{{"world", "world-size = 8"}, {"device", `device = "h100-80g"`}, {"model", `model = "llama-3-8b"`}, {"seq", "seq-len = 4096"}} {
 		if slices.ContainsFunc(report.Unverified, func(u check.Unverified) bool {
-			return slices.ContainsFunc(u.Missing, func(name string) bool { return strings.Contains(name, fact.words) })
+			return slices.ContainsFunc(u.Missing, func(name string) bool { return strings.HasPrefix(name, fact.words) })
 		}) {
 			lines = append(lines, fact.line)
 		}

@@ -29,6 +29,14 @@ func (m *Missing) add(name string) {
 	}
 }
 
+// unmodelled names what a plan uses and these formulas do not know. Nothing is said about such a run, not even a lower bound.
+func unmodelled(p *plan.Plan) (missing Missing) {
+	for _, u := range p.Unmodelled {
+		missing.add("how " + u.What + " uses memory")
+	}
+	return missing
+}
+
 // job is a plan with everything resolved to numbers. Sizes are float64, since they are multiplied freely and no byte count
 // comes near 2^53.
 type job struct {
@@ -100,6 +108,9 @@ type loraJob struct {
 // newJob resolves a plan. What has one answer in the framework that runs it is filled in; what has not and cannot be told is
 // missing.
 func newJob(p *plan.Plan) (j *job, missing Missing, err error) {
+	if missing = unmodelled(p); len(missing) > 0 {
+		return nil, missing, nil
+	}
 	j = &job{}
 	model, absent, err := catalog.Shape(p)
 	if model == nil {

@@ -13,7 +13,7 @@ import (
 // is not known.
 func StatesLowerBound(p *plan.Plan) (int64, bool) {
 	m, _, _ := catalog.Shape(p)
-	if m == nil {
+	if m == nil || len(p.Unmodelled) > 0 {
 		return 0, false
 	}
 	j := &job{}

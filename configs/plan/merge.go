@@ -9,7 +9,7 @@ type Conflict struct {
 
 // Merge is the plan of a run whose files say parts of it. For each value the strongest claim wins (flag, written, derived,
 // default), and of equal claims the first. Places of files that agree are collected. A conflict is a value which two files
-// write differently; that a flag or a file overrides something weaker is not one.
+// write differently; that a flag or a file overrides something weaker is not one. What one part cannot model, the run cannot.
 func Merge(parts ...*Plan) (Plan, []Conflict) {
 	var merged Plan
 	var conflicts []Conflict
@@ -26,6 +26,11 @@ func Merge(parts ...*Plan) (Plan, []Conflict) {
 		}
 		if c := conflict(f, parts); c != nil {
 			conflicts = append(conflicts, *c)
+		}
+	}
+	for _, part := range parts {
+		for _, u := range part.Unmodelled {
+			merged.CannotModel(u.What, u.At)
 		}
 	}
 	return merged, conflicts

@@ -1,5 +1,11 @@
 package plan
 
+import (
+	"slices"
+
+	"github.com/trainvet/trainvet/lint/source"
+)
+
 // Plan is what a run does. Sizes of parallel groups count ranks, batch sizes sequences, lengths tokens, bucket sizes
 // elements; what is in other units says so.
 type Plan struct {
@@ -30,6 +36,27 @@ type Plan struct {
 	Device        Value[string] // name or alias in the catalogue, or a size such as 56GB
 	Allocator     Allocator
 	Communication Communication
+
+	// Unmodelled are the things that the run uses and whose memory no estimate knows. A plan that has one gets no
+	// estimate and no verdict: a wrong number is worse than none.
+	Unmodelled []Unmodelled
+}
+
+// Unmodelled is a thing of a run whose use of memory is not known, as people call it ("GaLore", "a reference model"), and
+// where a file asks for it.
+type Unmodelled struct {
+	What string
+	At   source.Place
+}
+
+// CannotModel notes a thing whose use of memory is not known; once for each thing, at the first place.
+func (p *Plan) CannotModel(what string, at source.Place) {
+	for _, u := range p.Unmodelled {
+		if u.What == what {
+			return
+		}
+	}
+	p.Unmodelled = append(slices.Clip(p.Unmodelled), Unmodelled{what, at})
 }
 
 // Model names a model of the catalogue, or gives its shape, or both: what is given wins over the catalogue.

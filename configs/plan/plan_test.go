@@ -39,6 +39,9 @@ func TestFieldsAreComplete(t *testing.T) {
 				}
 				continue
 			}
+			if name == "Plan.Unmodelled" {
+				continue // a list of things, not a value
+			}
 			walk(field, name+".")
 		}
 	}
@@ -306,5 +309,19 @@ func TestNativeKeys(t *testing.T) {
 	if !p.Parallel.Tensor.Is(4) || !p.Parallel.Data.Is(1) || p.Parallel.Data.How() != IsDefault || !p.Sharding.Is(NoSharding) || p.Precision.Known() ||
 		p.LoRA.Dropout.Known() {
 		t.Errorf("%+v", p)
+	}
+}
+
+// TestUnmodelledMerges: what one part of a run cannot model, the run cannot, once for each thing.
+func TestUnmodelledMerges(t *testing.T) {
+	var config, script Plan
+	config.CannotModel("GaLore", at("a.yaml", 3))
+	config.CannotModel("GaLore", at("a.yaml", 9))
+	script.CannotModel("GaLore", at("b.py", 1))
+	script.CannotModel("a reference model", at("b.py", 2))
+	merged, _ := Merge(&config, &script)
+	want := []Unmodelled{{"GaLore", at("a.yaml", 3)}, {"a reference model", at("b.py", 2)}}
+	if !slices.Equal(merged.Unmodelled, want) {
+		t.Errorf("%v, wanted %v", merged.Unmodelled, want)
 	}
 }
