@@ -280,6 +280,7 @@ func (r *shellReader) tool(c *Command, words []field, kind string) *Command {
 	if len(words) == 0 || strings.HasPrefix(words[0].text(), "-") {
 		return nil
 	}
+	c.Flags.Class = c.Launcher + "." + words[0].text()
 	return r.program(c, words)
 }
 

@@ -118,7 +118,7 @@ type Tree struct {
 	Lines        bool         // JSON: more objects follow the first, as in JSON Lines, or stand behind a word on each line, as in logs: those hold data
 	Braced       bool         // YAML: the document is one mapping in braces, so that it may be JSON under another name
 	Interpolated bool         // YAML: it holds ${...}, which OmegaConf fills in
-	Class        string       // Python: the dotted name of the library's class whose keyword arguments it holds
+	Class        string       // Python: the dotted name of the library's class whose keyword arguments it holds; of a training tool's flags: swift.sft
 	comments     []source.Span
 }
 

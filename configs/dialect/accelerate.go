@@ -99,6 +99,9 @@ func accelerateDeepSpeed(r *reader) {
 	}
 }
 
+// fsdpStrategies are the strategies by their numbers.
+var fsdpStrategies = [...]string{"", "full_shard", "shard_grad_op", "no_shard", "hybrid_shard", "hybrid_shard_zero2"}
+
 // accelerateFSDP: the keys may lack the prefix fsdp_, which accelerate adds.
 func accelerateFSDP(r *reader) {
 	key := func(name string) found { return r.first("fsdp_config.fsdp_"+name, "fsdp_config."+name) }
@@ -112,7 +115,7 @@ func accelerateFSDP(r *reader) {
 	}
 	name := r.text(strategy)
 	if n, ok := r.integer(strategy); ok && n >= 1 && n <= 5 {
-		name = [...]string{"", "full_shard", "shard_grad_op", "no_shard", "hybrid_shard", "hybrid_shard_zero2"}[n]
+		name = fsdpStrategies[n]
 	}
 	at := r.first("fsdp_config.fsdp_sharding_strategy", "fsdp_config.sharding_strategy", "fsdp_config.fsdp_reshard_after_forward", "distributed_type")
 	switch name {
@@ -138,6 +141,7 @@ func accelerateFSDP(r *reader) {
 	}
 	r.assume("offload.optimizer", "none")
 	r.assume("offload.param", "none")
+	r.assumeOf("fsdp.no_sync", true, "accelerate reduces gradients once a step, unless sync_each_batch is set")
 	if f := key("activation_checkpointing"); f.state == written {
 		if on, known := r.truth(f); known && on {
 			r.set("checkpointing.kind", "full", f)

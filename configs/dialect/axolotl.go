@@ -102,7 +102,7 @@ func axolotlAfter(r *reader) {
 	} else {
 		r.hfSharding()
 	}
-	r.quantization("load_in_4bit", "load_in_8bit", "", "bnb_config_kwargs.bnb_4bit_use_double_quant")
+	r.quantization("load_in_4bit", "load_in_8bit", "bnb_config_kwargs.bnb_4bit_use_double_quant")
 	axolotlAttention(r)
 	fused := r.first("liger_fused_linear_cross_entropy", "cut_cross_entropy")
 	plugins, _ := r.list(r.find("plugins"))

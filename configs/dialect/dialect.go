@@ -113,6 +113,7 @@ func (d *Dialect) Fill(p *plan.Plan, tree *configs.Tree) []Fault {
 	if d.after != nil {
 		d.after(r)
 	}
+	r.unmodelled()
 	return r.faults
 }
 

@@ -101,6 +101,9 @@ func show(out *bytes.Buffer, file *source.File, d *dialect.Dialect, tree *config
 		}
 		fmt.Fprintln(out)
 	}
+	for _, u := range reading.Plan.Unmodelled {
+		fmt.Fprintf(out, "not modelled: %s :%d\n", u.What, file.Position(u.At.Span.Start).Line)
+	}
 	for _, fault := range reading.Faults {
 		fmt.Fprintf(out, "fault :%d %s %s\n", file.Position(fault.At.Span.Start).Line, fault.Key, fault.Message)
 	}

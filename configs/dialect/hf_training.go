@@ -46,12 +46,13 @@ var HFTrainingArguments = &Dialect{
 
 	table: append(trainerTable(),
 		entry{field: "model.name", keys: paths("model_name_or_path", "model")},
-		entry{field: "batch.seq_length", keys: paths("max_length", "max_seq_length", "block_size", "model_max_length", "max_seq_len")},
-		entry{field: "parallel.tensor", keys: paths("parallelism_config.tp_size"), read: atLeastOne, absent: 1},
+		entry{field: "batch.seq_length", keys: paths("packing_length", "max_length", "max_seq_length", "block_size", "model_max_length", "max_seq_len")},
+		entry{field: "parallel.tensor", keys: paths("parallelism_config.tp_size", "deepspeed_autotp_size"), read: atLeastOne, absent: 1},
 		entry{field: "lora.rank", keys: paths("lora_r", "lora_rank")},
 		entry{field: "lora.alpha", keys: paths("lora_alpha")},
 		entry{field: "lora.dropout", keys: paths("lora_dropout")},
-		entry{field: "attention.kernel", keys: paths("attn_implementation", "attn_impl"), read: attention},
+		entry{field: "lora.dtype", keys: paths("lora_dtype"), read: dtype},
+		entry{field: "attention.kernel", keys: paths("attn_implementation", "attn_impl", "model_init_kwargs.attn_implementation"), read: attention},
 	),
 	before:   hfBefore,
 	after:    hfAfter,
@@ -78,7 +79,7 @@ func trainerTable() []entry {
 		{field: "batch.micro", keys: paths("per_device_train_batch_size", "per_gpu_train_batch_size")},
 		{field: "batch.accumulation", keys: paths("gradient_accumulation_steps"), absent: 1},
 		{field: "parallel.pipeline", absent: 1},
-		{field: "dtype.params", keys: paths("torch_dtype", "dtype"), read: dtype},
+		{field: "dtype.params", keys: paths("torch_dtype", "dtype", "model_init_kwargs.torch_dtype", "model_init_kwargs.dtype"), read: dtype},
 		{field: "optimizer.type", keys: paths("optim"), read: choice(hfOptimizers), absent: "adamw"},
 		{field: "optimizer.lr", keys: paths("learning_rate")},
 		{field: "optimizer.weight_decay", keys: paths("weight_decay"), absent: 0},
@@ -102,7 +103,8 @@ var hfOptimizers = map[string]string{
 	"adamw_torch_npu_fused": "adamw", "adamw_anyprecision": "adamw", "paged_adamw_32bit": "adamw", "paged_adamw": "adamw",
 	"adamw_bnb_8bit": "adamw_8bit", "adamw_8bit": "adamw_8bit", "paged_adamw_8bit": "adamw_8bit", "adamw_torch_8bit": "adamw_8bit",
 	"adamw_torch_4bit": "adamw_4bit", "adafactor": "adafactor", "lion": "lion", "lion_32bit": "lion", "paged_lion_32bit": "lion",
-	"paged_lion": "lion", "muon": "muon",
+	"paged_lion": "lion", "muon": "muon", "sgd": "sgd", "ao_adamw_8bit": "adamw_8bit", "ao_adamw_4bit": "adamw_4bit",
+	"adopt_adamw": "adamw",
 }
 
 // swiftKeys are arguments that only ms-swift has.
@@ -118,7 +120,22 @@ var trlKeys = []string{
 // hfBefore settles what stands in other words than the table's.
 func hfBefore(r *reader) {
 	hfMegatron(r)
+	if r.swift() {
+		for _, e := range []entry{
+			{field: "optimizer.weight_decay", keys: paths("weight_decay"), absent: 0.1},
+			{field: "optimizer.beta2", keys: paths("adam_beta2"), absent: 0.95},
+			{field: "schedule.type", keys: paths("lr_scheduler_type"), read: lower, absent: "cosine"},
+		} {
+			r.apply(&e)
+		}
+		if r.find("gradient_accumulation_steps").state == absent {
+			r.forget("batch.accumulation") // as many as make 16 sequences over all ranks
+		}
+	}
 	r.findsBatchSize()
+	if f := r.find("adafactor"); r.isOn("adafactor") {
+		r.set("optimizer.type", "adafactor", f)
+	}
 	if f := r.find("use_peft"); f.state == written {
 		if on, known := r.truth(f); known && !on {
 			r.derive("lora.rank", 0, "use_peft is off", f)
@@ -127,13 +144,16 @@ func hfBefore(r *reader) {
 }
 
 func hfAfter(r *reader) {
-	swift := r.hasAny(swiftKeys...)
+	swift := r.swift()
 	trl := !swift && (r.hasAny(trlKeys...) || strings.HasPrefix(r.class, "trl."))
 	version := r.dialect.Version
 	switch {
 	case swift:
 		version = "ms-swift"
 		r.assumeOf("batch.micro", 1, version)
+		if r.class == "swift.rlhf" && r.find("rlhf_type").state == absent {
+			r.plan.CannotModel("dpo training", r.root.At)
+		}
 	case trl:
 		version = "TRL"
 	default:
@@ -142,12 +162,19 @@ func hfAfter(r *reader) {
 	r.assume("batch.micro", 8)
 	r.hfSteps()
 	r.hfWarmup()
+	if swift {
+		r.swiftPrecision()
+	}
 	r.hfPrecision(trl)
 	r.hfKernel("optim")
 	r.hfCheckpointing("gradient_checkpointing", trl || swift, version)
-	hfAdapter(r)
+	hfAdapter(r, swift)
 	r.adapterAutocast()
+	if swift {
+		r.derive("lora.autocast", true, "ms-swift trains under autocast in the type of the weights", r.first("bf16", "fp16", "torch_dtype"))
+	}
 	r.hfSharding()
+	hfModel(r)
 	hfContext(r)
 	hfQuantization(r)
 	r.liger("use_liger_kernel")
@@ -155,6 +182,26 @@ func hfAfter(r *reader) {
 	if trl && r.find("max_length").state == absent && r.hasAny("dataset_text_field", "packing", "packing_strategy", "completion_only_loss") {
 		r.assumeOf("batch.seq_length", 1024, "TRL's SFTConfig")
 	}
+}
+
+// swift reports whether ms-swift reads the arguments.
+func (r *reader) swift() bool {
+	return strings.HasPrefix(r.class, "swift.") || r.hasAny(swiftKeys...)
+}
+
+// swiftPrecision: without torch_dtype ms-swift loads the model in the type that its own config.json names, and switches the mixed
+// precision of that type on (model_args.py, _init_mixed_precision): fp16 for fp32 weights. Published models are bf16.
+func (r *reader) swiftPrecision() {
+	r.assumeOf("dtype.params", "bf16", "ms-swift takes the type of the model's config.json")
+	params, ok := r.plan.DType.Params.Get()
+	if !ok || r.find("bf16").state != absent || r.find("fp16").state != absent {
+		return
+	}
+	compute := "fp16"
+	if params == plan.BFloat16 {
+		compute = "bf16"
+	}
+	r.derive("dtype.compute", compute, "ms-swift trains in the type of the weights", r.find("torch_dtype"))
 }
 
 // findsBatchSize: auto_find_batch_size halves the micro-batch until it fits.
@@ -242,7 +289,7 @@ func (r *reader) hfPrecision(trl bool) {
 		r.assumeOf("dtype.compute", "bf16", "TRL, where fp16 is not set")
 	case r.plan.DType.Params.Known():
 		dtype, _ := r.plan.DType.Params.Get()
-		r.derive("dtype.compute", string(dtype), "without autocast the model computes in the type it was loaded in", r.first("torch_dtype", "dtype"))
+		r.derive("dtype.compute", string(dtype), "without autocast the model computes in the type it was loaded in", r.first("torch_dtype", "dtype", "model_init_kwargs.torch_dtype", "model_init_kwargs.dtype"))
 	default:
 		r.assume("dtype.compute", "fp32")
 	}
@@ -261,9 +308,6 @@ func (r *reader) hfKernel(path string) {
 	}
 	if name := r.text(f); strings.HasPrefix(name, "paged_") {
 		r.derive("offload.optimizer", "cpu", "paged optimizer states move to host memory under pressure", f)
-	}
-	if r.text(f) == "sgd" {
-		r.derive("optimizer.type", "sgd", "the Trainer's SGD has no momentum", f)
 	}
 }
 
@@ -308,6 +352,11 @@ func (r *reader) hfSharding() {
 		r.assumeOf("offload.param", "none", "no fsdp and no deepspeed")
 		return
 	}
+	r.noSync("accelerator_config.gradient_accumulation_kwargs.sync_each_batch")
+	if slices.Contains(options, "fsdp2") { // ms-swift's own settings
+		r.set("sharding", "fsdp2", fsdp)
+		r.derive("checkpointing.kind", "full", "ms-swift's fsdp2 recomputes every layer", fsdp)
+	}
 	version := "fsdp1"
 	if r.version2() {
 		version = "fsdp2"
@@ -349,6 +398,19 @@ func (r *reader) hfSharding() {
 	}
 	if compute, ok := r.plan.DType.Compute.Get(); ok && compute.Is16() && r.plan.LoRA.Rank.Is(0) {
 		r.derive("precision", "fsdp_mixed", "accelerate keeps the sharded weights in fp32", fsdp, r.first("bf16", "fp16"))
+	}
+}
+
+// noSync: without sync_each_batch accelerate leaves the gradients of inner micro-batches whole on each rank under FSDP.
+func (r *reader) noSync(path string) {
+	f := r.find(path)
+	switch on, known := r.truth(f); {
+	case !known:
+		r.forget("fsdp.no_sync")
+	case f.state == written:
+		r.set("fsdp.no_sync", !on, f)
+	default:
+		r.assumeOf("fsdp.no_sync", true, "accelerate reduces gradients once a step, unless sync_each_batch is set")
 	}
 }
 
@@ -427,7 +489,7 @@ func hfContext(r *reader) {
 }
 
 // hfAdapter: LoRA only where it is asked for. TRL's rank is 16.
-func hfAdapter(r *reader) {
+func hfAdapter(r *reader, swift bool) {
 	peft := r.find("use_peft")
 	tuner := r.first("tuner_type", "train_type", "sft_type")
 	switch on, known := r.truth(peft); {
@@ -441,10 +503,22 @@ func hfAdapter(r *reader) {
 		} else if r.text(tuner) == "full" {
 			r.set("lora.rank", 0, tuner)
 		}
+	case swift:
+		r.assumeOf("lora.rank", 8, "ms-swift, whose tuner_type is lora")
 	default:
 		r.assume("lora.rank", 0)
 	}
 	r.targets("lora_target_modules", "target_modules", "lora_target")
+	if r.has("trained_model.adapted") {
+		r.assumeOf("lora.dtype", "fp32", "PEFT keeps adapters in fp32")
+	}
+	if rank, ok := r.plan.LoRA.Rank.Get(); swift && ok && rank > 0 {
+		if r.first("target_modules", "target_regex").state == absent {
+			r.assumeOf("lora.targets", plan.AllTargets, "ms-swift: all-linear")
+		}
+		r.assumeOf("lora.dropout", 0.05, "ms-swift")
+		r.assumeOf("lora.dtype", "fp32", "PEFT keeps adapters in fp32")
+	}
 }
 
 // adapterAutocast: bf16 and fp16 run the forward pass of the adapters under autocast.
@@ -510,33 +584,36 @@ func hfQuantization(r *reader) {
 	case ok && n == 8:
 		r.set("quantization.kind", "int8", bits)
 	default:
-		r.forget("quantization.kind")
+		r.cannotTell("quantization.kind", "quantization to {} bits", bits)
 	}
 	if r.hasAny("use_4bit_quantization", "use_8bit_quantization") {
-		r.quantization("use_4bit_quantization", "use_8bit_quantization", "bnb_4bit_quant_type", "use_nested_quant")
+		r.quantization("use_4bit_quantization", "use_8bit_quantization", "use_nested_quant")
 	}
-	known := map[string]bool{"load_in_4bit": true, "load_in_8bit": true}
+	known := map[string]bool{"load_in_4bit": true, "load_in_8bit": true, "quant_bits": true, "quant_method": true, "use_4bit_quantization": true,
+		"use_8bit_quantization": true, "bnb_4bit_quant_type": true, "use_bnb_nested_quant": true, "bnb_4bit_use_double_quant": true,
+		"bnb_4bit_compute_dtype": true, "bnb_4bit_quant_storage": true, "use_8bit_adam": true}
 	for i := range r.root.Items {
 		key := fold(r.root.Items[i].Key)
 		if !known[key] && (strings.Contains(key, "4bit") || strings.Contains(key, "8bit") || strings.HasPrefix(key, "quant")) && !r.has("load_in_4bit") {
 			r.forget("quantization.kind")
+			if f := r.find(key); f.state != absent && f.node != nil && r.asks(&effect{}, f) {
+				r.cannotModel("quantization ("+key+")", f)
+			}
 		}
 	}
-	r.quantization("load_in_4bit", "load_in_8bit", "bnb_4bit_quant_type", "use_bnb_nested_quant", "bnb_4bit_use_double_quant")
+	r.quantization("load_in_4bit", "load_in_8bit", "use_bnb_nested_quant", "bnb_4bit_use_double_quant")
 }
 
 // quantization reads bitsandbytes' switches.
-func (r *reader) quantization(four, eight, kind string, double ...string) {
+func (r *reader) quantization(four, eight string, double ...string) {
 	four4, known4 := r.truth(r.find(four))
 	eight8, known8 := r.truth(r.find(eight))
 	switch {
-	case !known4 || !known8:
-		r.forget("quantization.kind")
-	case four4:
-		if quant := r.text(r.find(kind)); quant == "fp4" {
-			r.forget("quantization.kind")
-			return
-		}
+	case !known4:
+		r.cannotTell("quantization.kind", "quantization ({})", r.find(four))
+	case !known8:
+		r.cannotTell("quantization.kind", "quantization ({})", r.find(eight))
+	case four4: // nf4 or fp4: both store 4 bits and a scale for each block
 		to := "nf4"
 		if f := r.first(double...); f.state == written {
 			if on, _ := r.truth(f); on {
@@ -566,4 +643,36 @@ func (r *reader) liger(path string) {
 		r.assumeOf("fused_norm", false, "transformers without kernels")
 		r.assumeOf("fused_mlp", false, "transformers without kernels")
 	}
+}
+
+// hfModel: a classifier on top of a decoder has no output as wide as the vocabulary, whatever its loss. TRL's classes of arguments say
+// what is trained: a second model, or the policy that generates.
+func hfModel(r *reader) {
+	labels, task, class := r.find("num_labels"), r.find("task_type"), r.find("trained_model.class")
+	switch {
+	case strings.Contains(r.text(class), "forsequenceclassification"):
+		r.classifier(class)
+	case r.swift() && (r.text(task) == "seq_cls" || task.state == absent && labels.state == written):
+		r.classifier(r.first("task_type", "num_labels"))
+	}
+	if of, ok := strings.CutPrefix(r.class, "trl."); ok && of != "" {
+		name := strings.TrimSuffix(of[strings.LastIndexByte(of, '.')+1:], "Config")
+		if !strings.EqualFold(name, "SFT") {
+			r.plan.CannotModel(name+" training", r.root.At)
+		}
+	}
+	if f := r.find("trained_model.kbit"); r.isOn("trained_model.kbit") {
+		r.derive("quantization.fp32_residual", true, "prepare_model_for_kbit_training", f)
+	}
+	f := r.find("activation_offloading")
+	switch on, known := r.truth(f); {
+	case on && known && r.plan.Checkpointing.Kind.Is(plan.Full):
+		r.set("checkpointing.offload", true, f)
+	case on || !known && f.node != nil:
+		r.cannotModel("activation offload", f)
+	}
+}
+
+func (r *reader) classifier(f found) {
+	r.set("loss_kernel", "none", f)
 }

@@ -90,7 +90,7 @@ var accelerateLaunch = &Dialect{
 			if n, ok := r.number(r.find("fsdp_version")); ok && n == 2 {
 				kind = "fsdp2"
 			}
-			r.set("sharding", kind, r.find("use_fsdp"))
+			r.accelerateFSDPFlags(kind)
 		case r.isOn("multi_gpu"):
 			r.set("sharding", "ddp", r.find("multi_gpu"))
 		}
@@ -101,6 +101,38 @@ var accelerateLaunch = &Dialect{
 			r.apply(&e)
 		}
 	},
+}
+
+// accelerateFSDPFlags are the keys of fsdp_config in accelerate's file, as flags.
+func (r *reader) accelerateFSDPFlags(kind string) {
+	strategy, at := r.find("fsdp_sharding_strategy"), r.find("use_fsdp")
+	name := r.text(strategy)
+	if n, ok := r.integer(strategy); ok && n >= 1 && n <= 5 {
+		name = fsdpStrategies[n]
+	}
+	switch name {
+	case "no_shard":
+		r.set("sharding", "ddp", strategy)
+	case "shard_grad_op", "hybrid_shard_zero2":
+		r.set("fsdp.reshard_after_forward", false, strategy)
+	}
+	r.set("sharding", kind, at)
+	if strings.HasPrefix(name, "hybrid_shard") {
+		r.forget("parallel.shard_group")
+	}
+	if f := r.find("fsdp_reshard_after_forward"); f.state == written && kind == "fsdp2" {
+		if on, known := r.truth(f); known {
+			r.set("fsdp.reshard_after_forward", on, f)
+		}
+	}
+	if f := r.find("fsdp_offload_params"); r.isOn("fsdp_offload_params") {
+		r.set("offload.optimizer", "cpu", f)
+		r.set("offload.param", "cpu", f)
+	}
+	if f := r.find("fsdp_activation_checkpointing"); r.isOn("fsdp_activation_checkpointing") {
+		r.set("checkpointing.kind", "full", f)
+	}
+	r.assumeOf("fsdp.no_sync", true, "accelerate reduces gradients once a step, unless sync_each_batch is set")
 }
 
 // srun starts one process a task.

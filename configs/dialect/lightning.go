@@ -98,7 +98,7 @@ func nemoAfter(r *reader) {
 	case r.text(granularity) == "full" && r.text(method) == "uniform":
 		r.set("checkpointing.kind", "full", granularity)
 	default:
-		r.forget("checkpointing.kind")
+		r.cannotTell("checkpointing.kind", "recomputation of some layers", granularity)
 	}
 	if flash := r.find("model.use_flash_attention"); r.isOn("model.use_flash_attention") {
 		r.set("attention.kernel", "flash", flash)

@@ -2,8 +2,6 @@ package dialect
 
 import (
 	"github.com/trainvet/trainvet/configs"
-	"slices"
-
 	"github.com/trainvet/trainvet/configs/plan"
 )
 
@@ -91,8 +89,6 @@ func llamaFactoryAfter(r *reader) {
 func llamaFactoryAdapter(r *reader) {
 	kind := r.find("finetuning_type")
 	switch name := r.text(kind); {
-	case kind.state == unknown, kind.state == written && !slices.Contains([]string{"lora", "full", "freeze", "oft"}, name):
-		r.forget("lora.rank")
 	case name == "full":
 		r.derive("lora.rank", 0, "finetuning_type: full", kind)
 	case kind.state == absent || name == "lora":
@@ -104,7 +100,7 @@ func llamaFactoryAdapter(r *reader) {
 		r.targets("lora_target")
 		r.assumeOf("lora.dtype", "fp32", "trainable parameters are cast to fp32 unless pure_bf16 or ZeRO-3")
 	default: // freeze and oft train a part of the weights that the plan has no word for
-		r.forget("lora.rank")
+		r.cannotTell("lora.rank", "{} fine-tuning", kind)
 	}
 }
 
@@ -114,16 +110,18 @@ func llamaFactoryQuantization(r *reader) {
 	switch {
 	case bits.state == absent:
 		r.assume("quantization.kind", "none")
-	case !ok || method.state == written && r.text(method) != "bnb" && r.text(method) != "bitsandbytes":
-		r.forget("quantization.kind")
-	case n == 4:
+	case method.state == written && r.text(method) != "bnb" && r.text(method) != "bitsandbytes":
+		r.cannotTell("quantization.kind", "{} quantization", method)
+	case ok && n == 4:
 		double := r.find("double_quantization")
 		if on, known := r.truth(double); double.state == written && known && !on {
 			r.set("quantization.kind", "nf4", bits)
 		} else {
 			r.set("quantization.kind", "nf4_double", bits)
 		}
-	case n == 8:
+	case ok && n == 8:
 		r.set("quantization.kind", "int8", bits)
+	default:
+		r.cannotTell("quantization.kind", "quantization to {} bits", bits)
 	}
 }

@@ -88,17 +88,25 @@ func megatronExtensions(r *reader) {
 	}
 	for i := range r.root.Items {
 		key := fold(r.root.Items[i].Key)
+		named := func(field string) {
+			r.forget(field)
+			if f := r.find(r.root.Items[i].Key); r.asks(&effect{}, f) {
+				r.cannotModel(key, f)
+			}
+		}
 		switch {
 		case strings.Contains(key, "inference"):
 			r.trainsNothing()
 		case key == "reuse_fp32_param": // 16-bit weights live in the storage of the masters
-			r.forget("precision")
+			named("precision")
 		case key == "swap_optimizer":
-			r.forget("offload.optimizer")
+			named("offload.optimizer")
+		case key == "recompute_modules":
+			r.forget("checkpointing.kind")
 		case strings.Contains(key, "swap_"), strings.Contains(key, "_swap"), strings.HasPrefix(key, "adaptive_"), strings.Contains(key, "zero_memory"),
 			strings.HasPrefix(key, "recompute_activation_function"), strings.HasPrefix(key, "recompute_norm"), strings.HasPrefix(key, "recompute_in_"),
-			strings.HasSuffix(key, "_recompute"), key == "recompute_modules", key == "enable_recompute_layers_per_pp_rank", strings.HasPrefix(key, "cpu_offloading"):
-			r.forget("checkpointing.kind")
+			strings.HasSuffix(key, "_recompute"), key == "enable_recompute_layers_per_pp_rank", strings.HasPrefix(key, "cpu_offloading"):
+			named("checkpointing.kind")
 		}
 	}
 }
@@ -263,7 +271,7 @@ func megatronRecompute(r *reader, flag func(string) found, isOn func(string) boo
 		if counted && hasLayers && hasStages && stages > 0 && n*stages >= layers {
 			r.set("checkpointing.kind", "full", granularity)
 		} else {
-			r.forget("checkpointing.kind") // some layers of each stage are recomputed
+			r.cannotTell("checkpointing.kind", "recomputation of some layers", count)
 		}
 	default:
 		r.forget("checkpointing.kind")

@@ -200,7 +200,7 @@ func neoxAttention(r *reader) {
 	case len(kinds) == 1 && kinds["global"]:
 		r.set("attention.kernel", "eager", f)
 	default:
-		r.forget("attention.kernel")
+		r.cannotTell("attention.kernel", "attention of several kinds", f)
 	}
 }
 

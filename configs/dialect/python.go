@@ -88,6 +88,15 @@ var XTuner = &Dialect{
 		{field: "stack", absent: "hf"},
 	},
 	after: func(r *reader) {
+		if lora := r.find("model.lora"); lora.state == absent {
+			r.assume("lora.rank", 0)
+		} else {
+			r.apply(&entry{field: "lora.rank", keys: paths("model.lora.r"), absent: 8})
+			r.targets("model.lora.target_modules")
+			r.assumeOf("lora.dtype", "fp32", "PEFT keeps adapters in fp32")
+		}
+		r.quantization("model.llm.quantization_config.load_in_4bit", "model.llm.quantization_config.load_in_8bit",
+			"model.llm.quantization_config.bnb_4bit_use_double_quant")
 		f := r.find("use_activation_checkpointing")
 		if f.state == absent {
 			r.assume("checkpointing.kind", "full")
@@ -132,8 +141,9 @@ var Accelerator = &Dialect{
 
 	table: []entry{
 		{field: "dtype.compute", keys: paths("mixed_precision"), read: dtype},
-		{field: "batch.accumulation", keys: paths("gradient_accumulation_steps")},
+		{field: "batch.accumulation", keys: paths("gradient_accumulation_steps", "gradient_accumulation_plugin.num_steps")},
 	},
+	after: func(r *reader) { r.noSync("gradient_accumulation_plugin.sync_each_batch") },
 }
 
 // DeepSpeedPlugin are the arguments of accelerate's plugin for DeepSpeed, in a script. With a config of its own everything
@@ -198,6 +208,7 @@ var FSDPPlugin = &Dialect{
 		case ok && n == 1 && r.find("sharding_strategy").state == absent:
 			r.set("sharding", "fsdp1", r.find("fsdp_version"))
 		}
+		r.assumeOf("fsdp.no_sync", true, "accelerate reduces gradients once a step, unless sync_each_batch is set")
 		if r.isOn("activation_checkpointing") {
 			r.set("checkpointing.kind", "full", r.find("activation_checkpointing"))
 		}

@@ -96,6 +96,9 @@ func (r *reader) apply(e *entry) {
 			raw, ok = plain(v)
 		}
 		if !ok {
+			if thing := namedWhenUnread[e.field]; thing != "" {
+				r.cannotModel(thing, f)
+			}
 			r.forget(e.field)
 			return
 		}
@@ -108,6 +111,10 @@ func (r *reader) apply(e *entry) {
 		}
 	}
 }
+
+// namedWhenUnread are values for which an estimate takes the common case where they are not known. What is written for one and cannot be
+// read is no such case, and is named.
+var namedWhenUnread = map[string]string{"optimizer.type": "optimizer {}", "attention.kernel": "attention {}"}
 
 // set is a value that stands at f.
 func (r *reader) set(field string, raw any, f found) {

@@ -20,7 +20,8 @@ type Said struct{ Key, Text string }
 var sayings = map[string]map[string][]Said{
 	"hf-training-args": {
 		"checkpointing.kind full": {{"gradient_checkpointing", "true"}}, "checkpointing.kind none": {{"gradient_checkpointing", "false"}},
-		"loss_kernel fused_linear": {{"use_liger_kernel", "true"}}, "optimizer.type adamw_8bit": {{"optim", "adamw_bnb_8bit"}},
+		"loss_kernel fused_linear": {{"use_liger_kernel", "true"}},
+		"fsdp.no_sync false fsdp":  {{"accelerator_config.gradient_accumulation_kwargs.sync_each_batch", "true"}}, "optimizer.type adamw_8bit": {{"optim", "adamw_bnb_8bit"}},
 		"sharding fsdp2": {{"fsdp", "full_shard auto_wrap"}, {"fsdp_config.fsdp_version", "2"}},
 		"sharding fsdp1": {{"fsdp", "full_shard auto_wrap"}}, "sharding zero2": {{"deepspeed", zero2}}, "sharding zero3": {{"deepspeed", zero3}},
 		"offload.param cpu fsdp": {{"fsdp_config.offload_params", "true"}}, "offload.param none fsdp": {{"fsdp_config.offload_params", "false"}},
@@ -29,7 +30,8 @@ var sayings = map[string]map[string][]Said{
 	},
 	"axolotl": {
 		"checkpointing.kind full": {{"gradient_checkpointing", "true"}}, "checkpointing.kind none": {{"gradient_checkpointing", "false"}},
-		"loss_kernel fused_linear": {{"liger_fused_linear_cross_entropy", "true"}}, "optimizer.type adamw_8bit": {{"optimizer", "adamw_bnb_8bit"}},
+		"loss_kernel fused_linear": {{"liger_fused_linear_cross_entropy", "true"}},
+		"fsdp.no_sync false fsdp":  {{"accelerator_config.gradient_accumulation_kwargs.sync_each_batch", "true"}}, "optimizer.type adamw_8bit": {{"optimizer", "adamw_bnb_8bit"}},
 		"sharding fsdp2": {{"fsdp_version", "2"}},
 		"sharding fsdp1": {{"fsdp", "full_shard auto_wrap"}}, "sharding zero2": {{"deepspeed", zero2}}, "sharding zero3": {{"deepspeed", zero3}},
 		"offload.param cpu fsdp": {{"fsdp_config.offload_params", "true"}}, "offload.param none fsdp": {{"fsdp_config.offload_params", "false"}},
@@ -38,7 +40,8 @@ var sayings = map[string]map[string][]Said{
 	},
 	"llamafactory": {
 		"checkpointing.kind full": {{"disable_gradient_checkpointing", "false"}}, "checkpointing.kind none": {{"disable_gradient_checkpointing", "true"}},
-		"loss_kernel fused_linear": {{"enable_liger_kernel", "true"}}, "optimizer.type adamw_8bit": {{"optim", "adamw_bnb_8bit"}},
+		"loss_kernel fused_linear": {{"enable_liger_kernel", "true"}},
+		"fsdp.no_sync false fsdp":  {{"accelerator_config.gradient_accumulation_kwargs.sync_each_batch", "true"}}, "optimizer.type adamw_8bit": {{"optim", "adamw_bnb_8bit"}},
 		"sharding fsdp1": {{"fsdp", "full_shard auto_wrap"}}, "sharding zero2": {{"deepspeed", zero2}}, "sharding zero3": {{"deepspeed", zero3}},
 		"offload.param cpu fsdp": {{"fsdp_config.offload_params", "true"}}, "offload.param none fsdp": {{"fsdp_config.offload_params", "false"}},
 		"offload.optimizer cpu fsdp": {{"fsdp_config.offload_params", "true"}}, "offload.optimizer none fsdp": {{"fsdp_config.offload_params", "false"}},

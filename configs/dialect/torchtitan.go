@@ -169,7 +169,7 @@ func torchtitanCheckpointing(r *reader) {
 		case every == "1":
 			settle("full")
 		default:
-			r.forget("checkpointing.kind")
+			r.cannotTell("checkpointing.kind", "selective_ac_option {}", option)
 		}
 	default:
 		r.forget("checkpointing.kind")

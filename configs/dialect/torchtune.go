@@ -62,6 +62,8 @@ func torchtuneAfter(r *reader) {
 			r.set("optimizer.type", "adamw", f)
 		case name == "sgd":
 			r.set("optimizer.type", "sgd", f)
+		default:
+			r.cannotTell("optimizer.type", "optimizer {}", f)
 		}
 	}
 	if r.isOn("optimizer.fused") {
@@ -80,6 +82,8 @@ func torchtuneAfter(r *reader) {
 		r.derive("loss_kernel", "chunked", "loss in chunks", r.find("loss._component_"))
 	case component == "CrossEntropyLoss":
 		r.derive("loss_kernel", "fp32_module", "torch's own loss", r.find("loss._component_"))
+	case component != "":
+		r.cannotTell("loss_kernel", "loss {}", r.find("loss._component_"))
 	}
 }
 
@@ -154,7 +158,7 @@ func torchtuneCheckpointing(r *reader) {
 		} else if r.text(option) == "op" {
 			r.set("checkpointing.kind", "selective_op", mode)
 		} else {
-			r.forget("checkpointing.kind")
+			r.cannotTell("checkpointing.kind", "activation checkpointing by {}", r.first("ac_option", "ac_mode"))
 		}
 	case on || r.text(mode) == "full":
 		r.set("checkpointing.kind", "full", f)
