@@ -118,9 +118,8 @@ func deepspeedZero(r *reader) {
 		r.assume("offload.param", "none")
 		return
 	}
-	offload := func(field, section, old string) {
-		f := r.find("zero_optimization." + section + ".device")
-		legacy := r.find("zero_optimization." + old)
+	offload := func(field, section string, old ...string) {
+		f, legacy := r.find("zero_optimization."+section+".device"), r.first(old...)
 		switch {
 		case f.state == unknown || legacy.state == unknown:
 			r.forget(field)
@@ -137,9 +136,9 @@ func deepspeedZero(r *reader) {
 		}
 		r.assume(field, "none")
 	}
-	offload("offload.optimizer", "offload_optimizer", "cpu_offload")
+	offload("offload.optimizer", "offload_optimizer", "zero_optimization.cpu_offload")
 	if stage == 3 {
-		offload("offload.param", "offload_param", "cpu_offload_params")
+		offload("offload.param", "offload_param", "zero_optimization.cpu_offload_param", "zero_optimization.cpu_offload_params")
 	} else {
 		r.assume("offload.param", "none")
 	}

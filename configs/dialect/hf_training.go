@@ -509,6 +509,9 @@ func hfAdapter(r *reader, swift bool) {
 		r.assume("lora.rank", 0)
 	}
 	r.targets("lora_target_modules", "target_modules", "lora_target")
+	if f := r.first("lora_r", "lora_rank"); f.state == unknown && f.node != nil {
+		r.cannotModel("LoRA of a rank that is not known", f)
+	}
 	if r.has("trained_model.adapted") {
 		r.assumeOf("lora.dtype", "fp32", "PEFT keeps adapters in fp32")
 	}

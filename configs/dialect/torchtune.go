@@ -43,6 +43,7 @@ var Torchtune = &Dialect{
 		{field: "lora.alpha", keys: paths("model.lora_alpha")},
 		{field: "lora.dropout", keys: paths("model.lora_dropout")},
 		{field: "compile", keys: paths("compile"), absent: false},
+		{field: "allocator.expandable_segments", keys: paths("enable_expandable_segments")},
 		{field: "attention.kernel", absent: "sdpa"},
 		{field: "stack", absent: "torchtune"},
 	},

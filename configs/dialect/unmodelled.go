@@ -20,7 +20,7 @@ import (
 //	none KEY...               it uses no device memory that an estimate could tell
 //
 // {} in the name of a thing is the value as written. A value that is filled in later counts for every test. Keys of `read` and `none`
-// may end in *. Keys of the table of a dialect need no line.
+// may end in *.
 //
 //go:embed effects.txt
 var effectsText string
@@ -37,7 +37,7 @@ type effect struct {
 type decisions struct {
 	base       string
 	unmodelled []effect
-	read, none []string
+	read, none []string // lines, which only the tests take apart
 }
 
 var effects = sync.OnceValue(func() map[string]*decisions {
@@ -49,9 +49,9 @@ var effects = sync.OnceValue(func() map[string]*decisions {
 		case "unmodelled":
 			of.unmodelled = append(of.unmodelled, effectOf(rest))
 		case "read":
-			of.read = append(of.read, strings.Fields(rest)...)
+			of.read = append(of.read, rest)
 		case "none":
-			of.none = append(of.none, strings.Fields(rest)...)
+			of.none = append(of.none, rest)
 		default:
 			if strings.HasPrefix(kind, "[") {
 				words := strings.Fields(strings.Trim(line, "[] "))
@@ -165,7 +165,20 @@ func (r *reader) cannotModel(thing string, f found) {
 		words, _ := r.words(f)
 		value = strings.Join(words, ", ")
 	}
+	if !namable(value) {
+		value = strings.TrimSuffix(f.path[strings.LastIndexByte(f.path, '.')+1:], ".")
+	}
+	if !namable(value) {
+		value = "of another kind"
+	}
 	r.plan.CannotModel(strings.ReplaceAll(thing, "{}", value), f.at)
+}
+
+// namable reports whether a value can stand in a sentence.
+func namable(value string) bool {
+	return value != "" && len(value) <= 60 && !strings.ContainsFunc(value, func(c rune) bool {
+		return c < ' ' || c > '~'
+	})
 }
 
 // cannotTell leaves a value unknown because of what is written at f, which is named: an estimate would take another value for it.

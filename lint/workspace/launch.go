@@ -55,7 +55,7 @@ func (v *View) commandsOf(name string, outer []string, left *int, only int) []*c
 		at := position{index: i, left: max(*left, 0) + 1}
 		command := &command{at: at, written: maps.Clone(written), flags: c.Flags, program: v.programOf(name, c)}
 		if d := programDialect(c); d != nil && !(d == dialect.HFTrainingArguments && v.ownFlags(command.program)) {
-			command.parts = append(command.parts, newPart(name, "", c.Flags, d))
+			command.parts = append(command.parts, v.withModelOf(command.program, newPart(name, "", c.Flags, d)))
 		} else if c.Flags != nil {
 			command.laysOut = slices.ContainsFunc(c.Flags.Root.Items, func(item configs.Item) bool { return strings.Contains(item.Key, "parallel") })
 		}
@@ -103,6 +103,18 @@ func (v *View) commandsOf(name string, outer []string, left *int, only int) []*c
 		hold(&v.settings.alone, name, all)
 	}
 	return all
+}
+
+// withModelOf reads flags of HF's Trainer together with what the program itself says of the model that it trains.
+func (v *View) withModelOf(program string, flags *Part) *Part {
+	if text := v.Text(program); flags.Dialect != dialect.HFTrainingArguments || program == "" || text == nil || !text.Has("Trainer(") {
+		return flags
+	}
+	m := v.Module(program)
+	if m == nil {
+		return flags
+	}
+	return v.readWith(flags, v.modelOf(m, nil, flags.Tree.Root))
 }
 
 // shells are programs that run a script.

@@ -154,7 +154,11 @@ func (v *View) argumentsOf(m *pyscan.Module, scope *pyscan.Scope, call *syntax.C
 	if len(call.Args) > 1 {
 		root.Open = true
 	}
-	return newPart(m.File.Path, "", &configs.Tree{Format: configs.Python, Root: root, Class: name}, class.dialect)
+	part := newPart(m.File.Path, "", &configs.Tree{Format: configs.Python, Root: root, Class: name}, class.dialect)
+	if class.dialect == dialect.HFTrainingArguments {
+		part = v.readWith(part, v.modelOf(m, call, nil))
+	}
+	return part
 }
 
 // keywordNode is the mapping that the keyword arguments of a call are. `**more` counts where it is a dict that is known.
@@ -169,7 +173,13 @@ func (v *View) keywordNode(scope *pyscan.Scope, m *pyscan.Module, call *syntax.C
 		}
 		start := keyword.Span().Start
 		at := m.File.At(source.Span{Start: start, End: start + uint32(len(keyword.Arg))})
-		root.Items = append(root.Items, configs.Item{Key: keyword.Arg, KeyAt: at, Value: v.argumentNode(scope, m, keyword.Value)})
+		value := v.argumentNode(scope, m, keyword.Value)
+		if keyword.Arg == "gradient_accumulation_plugin" {
+			if made, ok := v.Expand(v.Eval(scope, nil, keyword.Value)).(*pyscan.Instance); ok && made.Call != nil && made.At.Module == m {
+				value = v.keywordNode(v.scopeOfCall(made), m, made.Call)
+			}
+		}
+		root.Items = append(root.Items, configs.Item{Key: keyword.Arg, KeyAt: at, Value: value})
 	}
 	return root
 }

@@ -1,0 +1,120 @@
+package workspace
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/trainvet/trainvet/configs/plan"
+)
+
+// TestTrainedModel says what the plan of a script holds of the model that its Trainer is handed.
+func TestTrainedModel(t *testing.T) {
+	const head = "import torch\nfrom transformers import AutoModelForCausalLM, AutoModelForSequenceClassification, BitsAndBytesConfig, Trainer, TrainingArguments\n" +
+		"from peft import LoraConfig, get_peft_model, prepare_model_for_kbit_training\nimport peft\n" +
+		"args = TrainingArguments('out', per_device_train_batch_size=4, max_steps=5)\n"
+	for _, test := range []struct{ name, text, want string }{
+		{"the type of the weights", "model = AutoModelForCausalLM.from_pretrained('a/b', torch_dtype=torch.bfloat16)\nTrainer(model, args)\n",
+			"compute=bf16 params=bf16 rank=0 name=a/b"},
+		{"its new name, as text", "model = AutoModelForCausalLM.from_pretrained('a/b', dtype='float16').cuda()\nTrainer(model=model, args=args)\n",
+			"compute=fp16 params=fp16 rank=0 name=a/b"},
+		{"a cast", "model = AutoModelForCausalLM.from_pretrained('a/b').bfloat16()\nTrainer(model=model, args=args)\n",
+			"compute=bf16 params=bf16 rank=0 name=a/b"},
+		{"nothing said", "model = AutoModelForCausalLM.from_pretrained('a/b')\nTrainer(model=model, args=args)\n", "compute=fp32 rank=0 name=a/b"},
+		{"an adapter", "model = AutoModelForCausalLM.from_pretrained('a/b', torch_dtype=torch.bfloat16)\nconfig = LoraConfig(r=16, target_modules=['q_proj'])\n" +
+			"model = get_peft_model(model, config)\nTrainer(model=model, args=args)\n", "compute=bf16 params=bf16 rank=16 targets=q name=a/b"},
+		{"an adapter by another name, of no rank", "m = peft.get_peft_model(AutoModelForCausalLM.from_pretrained('a/b'), peft.LoraConfig(task_type='CAUSAL_LM'))\nTrainer(m, args)\n",
+			"compute=fp32 rank=8 name=a/b"},
+		{"handed to TRL's trainer", "from trl import SFTConfig, SFTTrainer\ncfg = SFTConfig(max_steps=7)\nSFTTrainer('a/b', args=cfg, peft_config=LoraConfig(r=4, target_modules='all-linear'))\n",
+			"compute=fp32 rank=0; compute=bf16 rank=4 targets=q k v o up gate down ckpt=full name=a/b"},
+		{"quantized", "q = BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_use_double_quant=True)\nm = AutoModelForCausalLM.from_pretrained('a/b', quantization_config=q)\n" +
+			"m = prepare_model_for_kbit_training(m)\nm = get_peft_model(m, LoraConfig(r=8))\nTrainer(m, args)\n", "compute=fp32 rank=8 quant=nf4_double ckpt=full name=a/b"},
+		{"through functions", "def load(name):\n    return AutoModelForCausalLM.from_pretrained(name, torch_dtype=torch.float16)\ndef adapt(m):\n    return get_peft_model(m, LoraConfig(r=2))\n" +
+			"def main():\n    model = adapt(load('a/b'))\n    Trainer(model=model, args=args).train()\n", "compute=fp16 params=fp16 rank=2 name=a/b"},
+		{"an attribute of an object", "class Run:\n    def __init__(self):\n        self.model = get_peft_model(AutoModelForCausalLM.from_pretrained('a/b'), LoraConfig(r=2))\n" +
+			"    def go(self):\n        Trainer(model=self.model, args=args).train()\n", "compute=fp32 rank=2 name=a/b"},
+		{"model_init", "def init():\n    return AutoModelForCausalLM.from_pretrained('a/b', torch_dtype=torch.bfloat16)\nTrainer(model_init=init, args=args)\n",
+			"compute=bf16 params=bf16 rank=0 name=a/b"},
+		{"a classifier", "m = AutoModelForSequenceClassification.from_pretrained('a/b', num_labels=3)\nTrainer(m, args)\n", "compute=fp32 rank=0 loss=none name=a/b"},
+		{"another adapter", "m = get_peft_model(AutoModelForCausalLM.from_pretrained('a/b'), peft.PrefixTuningConfig(num_virtual_tokens=4))\nTrainer(m, args)\n",
+			"compute=fp32 rank=0 name=a/b not PrefixTuning"},
+		{"a variant of LoRA", "m = get_peft_model(AutoModelForCausalLM.from_pretrained('a/b'), LoraConfig(r=4, use_dora=True))\nTrainer(m, args)\n",
+			"compute=fp32 rank=4 name=a/b not DoRA"},
+		{"not turned on", "m = get_peft_model(AutoModelForCausalLM.from_pretrained('a/b'), LoraConfig(r=4, use_dora=False, modules_to_save=None))\nTrainer(m, args)\n",
+			"compute=fp32 rank=4 name=a/b"},
+		{"a rank of the environment", "import os\nm = get_peft_model(AutoModelForCausalLM.from_pretrained('a/b'), LoraConfig(r=int(os.environ['R'])))\nTrainer(m, args)\n",
+			"compute=fp32 name=a/b not LoRA of a rank that is not known"},
+		{"an adapter that is loaded", "m = peft.PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained('a/b'), 'x', is_trainable=True)\nTrainer(m, args)\n",
+			"compute=fp32 rank=0 name=a/b not an adapter that is loaded"},
+		{"one of two", "import sys\nm = AutoModelForCausalLM.from_pretrained('a/b')\nif len(sys.argv) > 1:\n    m = get_peft_model(m, LoraConfig(r=4))\nTrainer(m, args)\n",
+			"compute=fp32 rank=0 not a model that is one of several"},
+		{"frozen by hand", "m = AutoModelForCausalLM.from_pretrained('a/b')\nfor p in m.parameters():\n    p.requires_grad = False\nTrainer(m, args)\n",
+			"compute=fp32 rank=0 name=a/b not freezing of a part of the weights"},
+		{"a model of elsewhere", "import stuff\nTrainer(get_peft_model(stuff.make(), LoraConfig(r=4)), args)\n", "compute=fp32 rank=4"},
+		{"an adapter put on it elsewhere", "import stuff\nm = stuff.make()\nstuff.adapt(m, LoraConfig(r=4))\nTrainer(m, args)\n",
+			"compute=fp32 rank=0 not an adapter on a model that is not known"},
+		{"other quantization", "from transformers import HqqConfig\nm = AutoModelForCausalLM.from_pretrained('a/b', quantization_config=HqqConfig(nbits=4))\nTrainer(m, args)\n",
+			"compute=fp32 rank=0 name=a/b not quantization by HqqConfig"},
+		{"arguments of a preference loss", "from trl import DPOConfig\nDPOConfig(max_steps=4, bf16=True)\n", "compute=fp32 rank=0; compute=bf16 rank=0 ckpt=full not DPO training"},
+		{"the project's own class", "class AutoModelForCausalLM:\n    @staticmethod\n    def from_pretrained(n, torch_dtype=None): return n\nm = AutoModelForCausalLM.from_pretrained('a/b', torch_dtype=torch.bfloat16)\nTrainer(m, args)\n",
+			"compute=bf16 params=bf16 rank=0 name=a/b"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			v, _ := open(t, "-- a.py --\n"+head+test.text)
+			var all []string
+			for _, part := range v.Parts("a.py") {
+				all = append(all, describeModel(&part.Plan))
+			}
+			if got := strings.Join(all, "; "); got != test.want {
+				t.Errorf("got  %s\nwant %s", got, test.want)
+			}
+		})
+	}
+}
+
+// TestTrainedModelOfFlags: the arguments come from the command line, the model from the script.
+func TestTrainedModelOfFlags(t *testing.T) {
+	const script = `-- run.sh --
+torchrun --nproc_per_node 1 train.py --per_device_train_batch_size 4 --learning_rate 1e-4 --num_train_epochs 1 --output_dir o --rank 32
+-- train.py --
+from dataclasses import dataclass
+import torch
+from transformers import AutoModelForCausalLM, HfArgumentParser, Trainer, TrainingArguments
+from peft import LoraConfig, get_peft_model
+@dataclass
+class Own:
+    rank: int = 8
+    alpha: int = 16
+parser = HfArgumentParser((Own, TrainingArguments))
+own, args = parser.parse_args_into_dataclasses()
+model = AutoModelForCausalLM.from_pretrained('a/b', torch_dtype=torch.bfloat16)
+model = get_peft_model(model, LoraConfig(r=own.rank, lora_alpha=own.alpha))
+Trainer(model=model, args=args).train()
+`
+	v, _ := open(t, script)
+	runs := v.Runs("run.sh")
+	if len(runs) != 1 {
+		t.Fatalf("%d runs", len(runs))
+	}
+	if got, want := describeModel(&runs[0].Plan), "compute=bf16 params=bf16 rank=32 name=a/b"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func describeModel(p *plan.Plan) string {
+	var all []string
+	for _, one := range [][2]string{{"dtype.compute", "compute"}, {"dtype.params", "params"}, {"lora.rank", "rank"}, {"lora.targets", "targets"},
+		{"quantization.kind", "quant"}, {"checkpointing.kind", "ckpt"}, {"loss_kernel", "loss"}, {"model.name", "name"}} {
+		fact, _ := plan.Lookup(p, one[0])
+		value, ok := fact.Any()
+		usual := slices.Contains([]string{"none", "fp32_copy"}, fmt.Sprint(value)) && fact.How() == plan.IsDefault
+		if ok && !usual {
+			all = append(all, fmt.Sprintf("%s=%v", one[1], value))
+		}
+	}
+	for _, u := range p.Unmodelled {
+		all = append(all, "not "+u.What)
+	}
+	return strings.Join(all, " ")
+}
