@@ -21,7 +21,6 @@ type trainedModel struct {
 	m     *pyscan.Module
 	items []configs.Item
 	more  []configs.Item // of trained_model
-	found bool           // what the model is made of is known
 	flags *configs.Node  // of the command that starts the script; nil where it is not known
 }
 
@@ -59,9 +58,7 @@ func (v *View) modelOf(m *pyscan.Module, arguments *syntax.Call, flags *configs.
 			}
 		}
 	}
-	if !t.found {
-		t.unconnected()
-	}
+	t.unconnected()
 	if !t.has(modelSection, "adapted") {
 		if at := freezes(m); at != nil {
 			t.note("frozen", true, pyscan.From(m, at))
@@ -81,9 +78,7 @@ func (t *trainedModel) section() []configs.Item {
 
 // unconnected notes adapters and quantization in a script of which it is not known what model they are put on.
 func (t *trainedModel) unconnected() {
-	if t.has(modelSection, "adapted") {
-		return
-	}
+	adapted, quantized := t.has(modelSection, "adapted"), t.has("load_in_4bit") || t.has("load_in_8bit") || t.has(modelSection, "quantization")
 	for _, site := range t.m.Calls {
 		if last := pyscan.PathEnd(site.Call.Func); last != "get_peft_model" && !strings.HasSuffix(last, "Config") {
 			continue
@@ -91,10 +86,10 @@ func (t *trainedModel) unconnected() {
 		name := t.v.Library(site.Scope, nil, site.Call.Func)
 		at := pyscan.From(t.m, site.Call)
 		switch library, last := cutLast(name); {
-		case library == "peft" || strings.HasPrefix(library, "peft."):
+		case !adapted && (library == "peft" || strings.HasPrefix(library, "peft.")):
 			t.note("adapted", true, at)
 			t.note("peft", "an adapter on a model that is not known", at)
-		case strings.HasPrefix(library, "transformers") && last == "BitsAndBytesConfig":
+		case !quantized && strings.HasPrefix(library, "transformers") && last == "BitsAndBytesConfig":
 			t.note("quantization", "quantization of a model that is not known", at)
 		}
 	}
@@ -157,13 +152,11 @@ func plainNode(value any) *configs.Node {
 // trainerOf is the one call that makes a Trainer of these arguments; others says that there are some of other arguments.
 func (v *View) trainerOf(m *pyscan.Module, arguments *syntax.Call) (found pyscan.Call, ok, others bool) {
 	for _, site := range m.Calls {
-		last := pyscan.PathEnd(site.Call.Func)
-		if !strings.Contains(last, "Trainer") || !isClassName(last) {
+		if !isClassName(pyscan.PathEnd(site.Call.Func)) {
 			continue
 		}
-		callee := v.Eval(site.Scope, nil, site.Call.Func)
-		name := v.ExternalBase(callee)
-		if library, _, _ := strings.Cut(name, "."); library != "transformers" && library != "trl" {
+		name := v.ExternalBase(v.Eval(site.Scope, nil, site.Call.Func))
+		if library, _, _ := strings.Cut(name, "."); library != "transformers" && library != "trl" || !strings.HasSuffix(name, "Trainer") {
 			continue
 		}
 		if arguments != nil {
@@ -202,7 +195,6 @@ func (t *trainedModel) model(value pyscan.Value, at pyscan.Origin) {
 			value = one.Inner
 		case *pyscan.Const:
 			if name, ok := one.V.Str(); ok {
-				t.found = true
 				t.add("model_name_or_path", name, one.Origin)
 			}
 			return
@@ -226,7 +218,7 @@ func (t *trainedModel) oneOf(union *pyscan.Union, at pyscan.Origin) {
 		other := &trainedModel{v: t.v, m: t.m, flags: t.flags}
 		other.model(one, at)
 		if i == 0 {
-			t.items, t.more, t.found = append(t.items, other.items...), append(t.more, other.more...), other.found
+			t.items, t.more = append(t.items, other.items...), append(t.more, other.more...)
 			continue
 		}
 		if !slices.EqualFunc(t.items, other.items, sameItem) || !slices.EqualFunc(t.more, other.more, sameItem) {
@@ -272,7 +264,6 @@ func (t *trainedModel) made(result *pyscan.Result) pyscan.Value {
 		t.note("peft", "an adapter that is loaded", result.Origin)
 		return argument("model", 0)
 	case strings.HasPrefix(name, "unsloth."):
-		t.found = true
 		t.note("made", "Unsloth", result.Origin)
 		t.note("adapted", true, result.Origin)
 		return nil
@@ -285,7 +276,6 @@ func (t *trainedModel) made(result *pyscan.Result) pyscan.Value {
 
 // loaded reads the arguments of from_pretrained.
 func (t *trainedModel) loaded(result *pyscan.Result, scope *pyscan.Scope, class string) {
-	t.found = true
 	t.note("class", class, result.Origin)
 	if value := t.v.Arg(scope, result.Frame, result.Call, "pretrained_model_name_or_path", 0); value != nil {
 		if c, ok := t.v.Constant(t.v.Settled(value)); ok {
