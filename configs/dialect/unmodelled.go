@@ -158,7 +158,7 @@ func (r *reader) switchedOn(f found) bool {
 
 // cannotModel notes a thing whose use of memory is not known; {} in its name is the value at f.
 func (r *reader) cannotModel(thing string, f found) {
-	value := f.path
+	value := strings.TrimLeft(f.path, "-")
 	if f.node != nil && f.node.Kind == configs.Scalar && !f.node.Open {
 		value = f.node.Raw
 	} else if f.node != nil && f.node.Kind != configs.Scalar {
@@ -166,7 +166,7 @@ func (r *reader) cannotModel(thing string, f found) {
 		value = strings.Join(words, ", ")
 	}
 	if !namable(value) {
-		value = strings.TrimSuffix(f.path[strings.LastIndexByte(f.path, '.')+1:], ".")
+		value = strings.TrimLeft(f.path[strings.LastIndexByte(f.path, '.')+1:], "-")
 	}
 	if !namable(value) {
 		value = "of another kind"

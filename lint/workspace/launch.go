@@ -107,7 +107,7 @@ func (v *View) commandsOf(name string, outer []string, left *int, only int) []*c
 
 // withModelOf reads flags of HF's Trainer together with what the program itself says of the model that it trains.
 func (v *View) withModelOf(program string, flags *Part) *Part {
-	if text := v.Text(program); flags.Dialect != dialect.HFTrainingArguments || program == "" || text == nil || !text.Has("Trainer(") {
+	if text := v.Text(program); flags.Dialect != dialect.HFTrainingArguments || program == "" || text == nil || !text.Has("Trainer") {
 		return flags
 	}
 	m := v.Module(program)

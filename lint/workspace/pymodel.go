@@ -289,6 +289,9 @@ func (t *trainedModel) loaded(result *pyscan.Result, scope *pyscan.Scope, class 
 			t.addValue(key, value)
 		}
 	}
+	if !t.has("torch_dtype") && !t.has("dtype") && t.v.Pin(t.m.File.Path, "transformers").Since("5.0.0") == pyscan.Yes {
+		t.add("torch_dtype", "auto", result.Origin) // the default from then on
+	}
 	config := t.v.Arg(scope, result.Frame, result.Call, "quantization_config", -1)
 	if config == nil {
 		return

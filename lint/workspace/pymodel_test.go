@@ -21,6 +21,10 @@ func TestTrainedModel(t *testing.T) {
 			"compute=fp16 params=fp16 rank=0 name=a/b"},
 		{"a cast", "model = AutoModelForCausalLM.from_pretrained('a/b').bfloat16()\nTrainer(model=model, args=args)\n",
 			"compute=bf16 params=bf16 rank=0 name=a/b"},
+		{"that of the checkpoint", "model = AutoModelForCausalLM.from_pretrained('a/b', torch_dtype='auto')\nTrainer(model=model, args=args)\n",
+			"compute=bf16 params=bf16 rank=0 name=a/b"},
+		{"that of the checkpoint by the release", "model = AutoModelForCausalLM.from_pretrained('a/b')\nTrainer(model=model, args=args)\n-- requirements.txt --\ntransformers==5.1.0\n",
+			"compute=bf16 params=bf16 rank=0 name=a/b"},
 		{"nothing said", "model = AutoModelForCausalLM.from_pretrained('a/b')\nTrainer(model=model, args=args)\n", "compute=fp32 rank=0 name=a/b"},
 		{"an adapter", "model = AutoModelForCausalLM.from_pretrained('a/b', torch_dtype=torch.bfloat16)\nconfig = LoraConfig(r=16, target_modules=['q_proj'])\n" +
 			"model = get_peft_model(model, config)\nTrainer(model=model, args=args)\n", "compute=bf16 params=bf16 rank=16 targets=q name=a/b"},
@@ -133,4 +137,28 @@ func describeModel(p *plan.Plan) string {
 		all = append(all, "not "+u.What)
 	}
 	return strings.Join(all, " ")
+}
+
+// TestAccumulationOfAccelerator: whether gradients are reduced for each micro-batch stands in a plugin.
+func TestAccumulationOfAccelerator(t *testing.T) {
+	for _, test := range []struct {
+		text  string
+		steps int64
+		whole bool
+	}{
+		{"a = Accelerator(gradient_accumulation_steps=4)\n", 4, true},
+		{"a = Accelerator(gradient_accumulation_plugin=GradientAccumulationPlugin(num_steps=8))\n", 8, true},
+		{"p = GradientAccumulationPlugin(num_steps=8, sync_each_batch=True)\na = Accelerator(gradient_accumulation_plugin=p)\n", 8, false},
+		{"a = Accelerator(gradient_accumulation_plugin=GradientAccumulationPlugin(2, sync_each_batch=False))\n", 2, true},
+	} {
+		v, _ := open(t, "-- a.py --\nfrom accelerate import Accelerator\nfrom accelerate.utils import GradientAccumulationPlugin\n"+test.text)
+		parts := v.Parts("a.py")
+		if len(parts) != 1 {
+			t.Fatalf("%s%d parts", test.text, len(parts))
+		}
+		p := &parts[0].Plan
+		if steps, _ := p.Batch.Accumulation.Get(); steps != test.steps || !p.FSDP.NoSync.Is(test.whole) {
+			t.Errorf("%s%d steps, whole gradients %v", test.text, steps, p.FSDP.NoSync)
+		}
+	}
 }

@@ -177,6 +177,10 @@ func (v *View) keywordNode(scope *pyscan.Scope, m *pyscan.Module, call *syntax.C
 		if keyword.Arg == "gradient_accumulation_plugin" {
 			if made, ok := v.Expand(v.Eval(scope, nil, keyword.Value)).(*pyscan.Instance); ok && made.Call != nil && made.At.Module == m {
 				value = v.keywordNode(v.scopeOfCall(made), m, made.Call)
+				if len(made.Call.Args) > 0 {
+					steps := v.argumentNode(v.scopeOfCall(made), m, made.Call.Args[0])
+					value.Items = append(value.Items, configs.Item{Key: "num_steps", KeyAt: steps.At, Value: steps})
+				}
 			}
 		}
 		root.Items = append(root.Items, configs.Item{Key: keyword.Arg, KeyAt: at, Value: value})
