@@ -11,8 +11,9 @@ func (r *reader) swift() bool {
 	return strings.HasPrefix(r.class, "swift.") || r.hasAny(swiftKeys...)
 }
 
-// swiftPrecision: without torch_dtype ms-swift loads the model in the type that its own config.json names, and switches the mixed
-// precision of that type on (model_args.py, _init_mixed_precision): fp16 for fp32 weights. Published models are bf16.
+// swiftPrecision: without torch_dtype ms-swift loads the model in the type that its own config.json names, and
+// switches the mixed precision of that type on (model_args.py, _init_mixed_precision): fp16 for fp32 weights.
+// Published models are bf16.
 func (r *reader) swiftPrecision() {
 	r.assumeOf("dtype.params", "bf16", "ms-swift takes the type of the model's config.json")
 	params, ok := r.plan.DType.Params.Get()
@@ -62,8 +63,8 @@ func hfAdapter(r *reader, swift bool) {
 	}
 }
 
-// hfModel: a classifier on top of a decoder has no output as wide as the vocabulary, whatever its loss. TRL's classes of arguments say
-// what is trained: a second model, or the policy that generates.
+// hfModel: a classifier on top of a decoder has no output as wide as the vocabulary, whatever its loss. TRL's
+// classes of arguments say what is trained: a second model, or the policy that generates.
 func hfModel(r *reader) {
 	labels, task, class := r.find("num_labels"), r.find("task_type"), r.find("trained_model.class")
 	switch {

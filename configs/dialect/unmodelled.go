@@ -19,8 +19,8 @@ import (
 //	read KEY...               the plan has a value for it
 //	none KEY...               it uses no device memory that an estimate could tell
 //
-// {} in the name of a thing is the value as written. A value that is filled in later counts for every test. Keys of `read` and `none`
-// may end in *.
+// {} in the name of a thing is the value as written. A value that is filled in later counts for every test. Keys
+// of `read` and `none` may end in *.
 //
 //go:embed effects.txt
 var effectsText string
@@ -181,7 +181,8 @@ func namable(value string) bool {
 	})
 }
 
-// cannotTell leaves a value unknown because of what is written at f, which is named: an estimate would take another value for it.
+// cannotTell leaves a value unknown because of what is written at f, which is named: an estimate would take
+// another value for it.
 func (r *reader) cannotTell(field, thing string, f found) {
 	r.forget(field)
 	if f.node != nil && f.state != absent {

@@ -13,9 +13,9 @@ import (
 	"github.com/trainvet/trainvet/pyscan/syntax"
 )
 
-// trainedModel are the settings that a script writes outside of its TrainingArguments: of the model that the Trainer with these
-// arguments is handed (its type, quantization, kind), and of the adapter around it. They are keys as the Trainer's front ends have
-// them, and below trained_model what those have no key for.
+// trainedModel are the settings that a script writes outside of its TrainingArguments: of the model that the
+// Trainer with these arguments is handed (its type, quantization, kind), and of the adapter around it. They are
+// keys as the Trainer's front ends have them, and below trained_model what those have no key for.
 type trainedModel struct {
 	v     *View
 	m     *pyscan.Module
@@ -30,8 +30,9 @@ const modelSection = "trained_model"
 // maxAround bounds what stands around a model: adapters, casts, moves.
 const maxAround = 8
 
-// modelOf reads what the Trainer that is handed the arguments of a call trains; arguments is nil for whatever Trainer there is, where
-// the arguments come from the command line, whose flags are given then. Nothing where several are, or none.
+// modelOf reads what the Trainer that is handed the arguments of a call trains; arguments is nil for whatever
+// Trainer there is, where the arguments come from the command line, whose flags are given then. Nothing where
+// several are, or none.
 func (v *View) modelOf(m *pyscan.Module, arguments *syntax.Call, flags *configs.Node) []configs.Item {
 	t := &trainedModel{v: v, m: m, flags: flags}
 	trainer, ok, others := v.trainerOf(m, arguments)
@@ -149,7 +150,8 @@ func plainNode(value any) *configs.Node {
 	return n
 }
 
-// trainerOf is the one call that makes a Trainer of these arguments; others says that there are some of other arguments.
+// trainerOf is the one call that makes a Trainer of these arguments; others says that there are some of other
+// arguments.
 func (v *View) trainerOf(m *pyscan.Module, arguments *syntax.Call) (found pyscan.Call, ok, others bool) {
 	for _, site := range m.Calls {
 		if !isClassName(pyscan.PathEnd(site.Call.Func)) {
