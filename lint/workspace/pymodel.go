@@ -74,12 +74,14 @@ func (t *trainedModel) section() []configs.Item {
 		return t.items
 	}
 	at := t.more[0].KeyAt
-	return append(t.items, configs.Item{Key: modelSection, KeyAt: at, Value: &configs.Node{Kind: configs.Mapping, At: at, Items: t.more}})
+	section := &configs.Node{Kind: configs.Mapping, At: at, Items: t.more}
+	return append(t.items, configs.Item{Key: modelSection, KeyAt: at, Value: section})
 }
 
 // unconnected notes adapters and quantization in a script of which it is not known what model they are put on.
 func (t *trainedModel) unconnected() {
-	adapted, quantized := t.has(modelSection, "adapted"), t.has("load_in_4bit") || t.has("load_in_8bit") || t.has(modelSection, "quantization")
+	adapted := t.has(modelSection, "adapted")
+	quantized := t.has("load_in_4bit") || t.has("load_in_8bit") || t.has(modelSection, "quantization")
 	for _, site := range t.m.Calls {
 		if last := pyscan.PathEnd(site.Call.Func); last != "get_peft_model" && !strings.HasSuffix(last, "Config") {
 			continue
@@ -158,7 +160,8 @@ func (v *View) trainerOf(m *pyscan.Module, arguments *syntax.Call) (found pyscan
 			continue
 		}
 		name := v.ExternalBase(v.Eval(site.Scope, nil, site.Call.Func))
-		if library, _, _ := strings.Cut(name, "."); library != "transformers" && library != "trl" || !strings.HasSuffix(name, "Trainer") {
+		library, _, _ := strings.Cut(name, ".")
+		if library != "transformers" && library != "trl" || !strings.HasSuffix(name, "Trainer") {
 			continue
 		}
 		if arguments != nil {
@@ -233,7 +236,8 @@ func (t *trainedModel) oneOf(union *pyscan.Union, at pyscan.Origin) {
 }
 
 func sameItem(a, b configs.Item) bool {
-	return a.Key == b.Key && a.Value.Kind == b.Value.Kind && a.Value.Raw == b.Value.Raw && a.Value.Open == b.Value.Open && len(a.Value.Items) == len(b.Value.Items)
+	x, y := a.Value, b.Value
+	return a.Key == b.Key && x.Kind == y.Kind && x.Raw == y.Raw && x.Open == y.Open && len(x.Items) == len(y.Items)
 }
 
 // made reads the call that made a model, or changed one; the model that it changed, or nil.
@@ -318,8 +322,8 @@ func (t *trainedModel) loaded(result *pyscan.Result, scope *pyscan.Scope, class 
 }
 
 // loraKeys are the arguments of LoraConfig by the keys of front ends.
-var loraKeys = map[string]string{"lora_alpha": "lora_alpha", "lora_dropout": "lora_dropout", "target_modules": "target_modules",
-	"use_dora": "use_dora", "modules_to_save": "modules_to_save", "target_parameters": "target_parameters", "r": "lora_r"}
+var loraKeys = map[string]string{
+	"lora_alpha": "lora_alpha", "lora_dropout": "lora_dropout", "target_modules": "target_modules", "use_dora": "use_dora", "modules_to_save": "modules_to_save", "target_parameters": "target_parameters", "r": "lora_r"}
 
 // adapter reads the config of an adapter, which stands at e.
 func (t *trainedModel) adapter(config pyscan.Value, scope *pyscan.Scope, frame *pyscan.Frame, e syntax.Expr) {
