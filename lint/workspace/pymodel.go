@@ -323,7 +323,9 @@ func (t *trainedModel) loaded(result *pyscan.Result, scope *pyscan.Scope, class 
 
 // loraKeys are the arguments of LoraConfig by the keys of front ends.
 var loraKeys = map[string]string{
-	"lora_alpha": "lora_alpha", "lora_dropout": "lora_dropout", "target_modules": "target_modules", "use_dora": "use_dora", "modules_to_save": "modules_to_save", "target_parameters": "target_parameters", "r": "lora_r"}
+	"lora_alpha": "lora_alpha", "lora_dropout": "lora_dropout", "target_modules": "target_modules",
+	"use_dora": "use_dora", "modules_to_save": "modules_to_save", "target_parameters": "target_parameters", "r": "lora_r",
+}
 
 // adapter reads the config of an adapter, which stands at e.
 func (t *trainedModel) adapter(config pyscan.Value, scope *pyscan.Scope, frame *pyscan.Frame, e syntax.Expr) {
