@@ -3,6 +3,7 @@ package amp
 import (
 	_ "embed"
 	"slices"
+	"strings"
 
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/source"
@@ -23,6 +24,7 @@ var GradscalerWithBf16 = &lint.Rule{
 	Doc:      docGradscalerWithBf16,
 	Severity: lint.Warning,
 	Fix:      lint.SometimesFix,
+	Hides:    []string{"npu-cuda-api-mix"}, // which says of the same call that it is off
 	Mentions: []string{"GradScaler"},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
 		scalerCalls(pass, module, func(scope *pyscan.Scope, call *syntax.Call) { checkScalerDtype(pass, scope, call) })
@@ -37,12 +39,21 @@ func checkScalerDtype(pass *lint.Pass, scope *pyscan.Scope, call *syntax.Call) {
 	module := scope.Module
 	at := module.File.At(call.Span())
 	loops := loopsWith(pass, module, call)
+	off := switchedOff(pass, scope, call)
 	var d *lint.Diagnostic
 	if dtype, where := trained(pass, loops); dtype == "torch.bfloat16" {
-		d = pass.Reportf(at, "the parameters are bfloat16: unscaling their gradients raises \"not implemented for 'BFloat16'\", and bfloat16 has the range of fp32, so there is nothing to scale").As(lint.Error)
+		if off {
+			d = pass.Reportf(at, offOnNPU)
+		} else {
+			d = pass.Reportf(at, "the parameters are bfloat16: unscaling their gradients raises \"not implemented for 'BFloat16'\", and bfloat16 has the range of fp32, so there is nothing to scale").As(lint.Error)
+		}
 		d.Note(where, "the parameters become bfloat16 here")
 	} else if where, ok := onlyBfloat16(pass, module, loops); ok {
-		d = pass.Reportf(at, "GradScaler does nothing useful for bfloat16, which has the range of fp32: it only costs a check of all gradients, and skips optimizer steps while it looks for a scale")
+		if off {
+			d = pass.Reportf(at, offOnNPU)
+		} else {
+			d = pass.Reportf(at, "GradScaler does nothing useful for bfloat16, which has the range of fp32: it only costs a check of all gradients, and skips optimizer steps while it looks for a scale")
+		}
 		d.Note(where, "autocast computes in bfloat16 here")
 	} else {
 		return
@@ -58,6 +69,34 @@ func checkScalerDtype(pass *lint.Pass, scope *pyscan.Scope, call *syntax.Call) {
 		end := lastArgument(call)
 		d.Suggest("disable the scaler", lint.Safe, lint.Edit{At: module.File.At(source.Span{Start: end, End: end}), Text: ", enabled=False"})
 	}
+}
+
+// offOnNPU is what is true of a scaler for CUDA in bfloat16 training on an NPU.
+const offOnNPU = "this GradScaler is for CUDA and switches itself off on an NPU: it does nothing, and bfloat16, which has the range " +
+	"of fp32, needs no scaler"
+
+// switchedOff reports whether a GradScaler for CUDA is made in a file for NPUs: without CUDA it warns and does nothing.
+func switchedOff(pass *lint.Pass, scope *pyscan.Scope, call *syntax.Call) bool {
+	file := scope.Module.File.Path
+	npu := workspace.ImportOf(scope.Module, "torch_npu")
+	if npu == nil || npu.Scope.Kind != pyscan.ModuleScope || len(workspace.Around(npu.Scope, npu.Node)) > 1 || // runs elsewhere too
+		pass.TransfersToNPU(file) || pass.KnowsTransfer(file) {
+		return false
+	}
+	name := pass.Library(scope, nil, call.Func)
+	if strings.HasPrefix(name, "torch.cuda.") {
+		return true
+	}
+	device := pass.Arg(scope, nil, call, "device", 0)
+	if name != "torch.amp.GradScaler" && name != "torch.GradScaler" || device == nil && pass.OpenKeywords(scope, nil, call) {
+		return false
+	}
+	if device == nil {
+		return true // "cuda"
+	}
+	text, ok := pass.Constant(pass.Expand(device))
+	given, isText := text.Str()
+	return ok && isText && (given == "cuda" || strings.HasPrefix(given, "cuda:"))
 }
 
 // lastArgument is where the last argument of a call ends.

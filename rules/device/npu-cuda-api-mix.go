@@ -36,10 +36,11 @@ var NpuCudaApiMix = &lint.Rule{
 				continue
 			}
 			when := condition(pass, pyscan.ScopeAt(module, node), node)
-			if when == byDevice {
+			if when == byDevice || disabledScaler(pass, module, node) {
 				continue
 			}
-			d := pass.Reportf(module.File.At(node.Span()), "%s is CUDA's, and this runs on an NPU without transfer_to_npu: %s", what, effect(what, idle))
+			d := pass.Reportf(module.File.At(node.Span()), "%s is CUDA's, and this runs on an NPU without transfer_to_npu: %s",
+				what, effect(pass, module, node, what, idle))
 			if idle || when == sometime || started == pyscan.No {
 				d.As(lint.Warning)
 			}
@@ -150,17 +151,55 @@ func devicePlace(pass *lint.Pass, module *pyscan.Module, text *syntax.Constant) 
 	return found
 }
 
-// effect is what happens at run time.
-func effect(what string, idle bool) string {
+// effect is what happens at run time. A GradScaler or autocast for CUDA warns and switches itself off where no CUDA is, whether the
+// device is part of its name or its first argument (torch/amp/grad_scaler.py, torch/amp/autocast_mode.py).
+func effect(pass *lint.Pass, module *pyscan.Module, node syntax.Node, what string, idle bool) string {
+	maker := what
+	if call := callOf(module, node); call != nil && strings.HasPrefix(what, `"`) {
+		maker = pass.Library(pyscan.ScopeAt(module, call), nil, call.Func)
+	}
 	switch {
 	case idle:
 		return "the call does nothing"
-	case strings.HasSuffix(what, ".GradScaler"):
-		return "the scaler is switched off, so fp16 gradients underflow"
-	case strings.HasSuffix(what, ".autocast"):
-		return "autocast is switched off, so everything runs in fp32"
+	case strings.HasSuffix(maker, ".GradScaler"):
+		return "the scaler switches itself off, so gradients underflow in fp16"
+	case strings.HasSuffix(maker, ".autocast"):
+		return "autocast switches itself off, so everything runs in fp32"
 	}
 	return `"Torch not compiled with CUDA enabled" is raised`
+}
+
+// callOf is the innermost call of which a node is the function or an argument; nil where it is part of none.
+func callOf(module *pyscan.Module, node syntax.Node) *syntax.Call {
+	var found *syntax.Call
+	stmt := workspaceAround(pyscan.ScopeAt(module, node), node)
+	if stmt == nil {
+		return nil
+	}
+	syntax.Inspect(stmt, func(n syntax.Node) bool {
+		if n == nil || !n.Span().Contains(node.Span()) {
+			return false
+		}
+		if call, ok := n.(*syntax.Call); ok {
+			found = call
+		}
+		return true
+	})
+	return found
+}
+
+// disabledScaler reports whether a node is part of the making of a GradScaler with enabled=False, which asks for no device.
+func disabledScaler(pass *lint.Pass, module *pyscan.Module, node syntax.Node) bool {
+	call := callOf(module, node)
+	if call == nil {
+		return false
+	}
+	scope := pyscan.ScopeAt(module, call)
+	if !strings.HasSuffix(pass.Library(scope, nil, call.Func), ".GradScaler") {
+		return false
+	}
+	flag := pass.Arg(scope, nil, call, "enabled", -1)
+	return flag != nil && pass.Truthy(pass.Expand(flag)) == pyscan.No
 }
 
 // instead is the name of the same thing on the NPU.
