@@ -132,7 +132,8 @@ func find(m *pyscan.Module, link Linker, all bool) []*Loop {
 		}
 		switch {
 		case hook != "":
-			root.Framework, root.Micro = hook, pyscan.Yes
+			root.Framework, root.Step = hook, stepHooks[scope.Name]
+			root.Micro = pyscan.Truly(!root.Step)
 			loops = append(loops, root)
 		case scope.Kind == pyscan.FuncScope && direct(root, Backward) && !link.HasCallers(scope):
 			root.Framework, root.Micro = "caller", pyscan.Maybe

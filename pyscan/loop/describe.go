@@ -27,7 +27,9 @@ func describe(out *strings.Builder, l *Loop, indent string) {
 		}
 	}
 	fmt.Fprintf(out, "%s%d: %s%s", indent, l.Scope.Module.File.Line(l.At.Span.Start)+1, what, guardText(l.Guard))
-	if l.Micro != 0 || l.Framework != "" {
+	if l.Step {
+		out.WriteString("  [once an optimizer step]")
+	} else if l.Micro != 0 || l.Framework != "" {
 		if l.Micro == 1 {
 			out.WriteString("  [micro-batch loop]")
 		} else if l.Micro == 0 {

@@ -117,6 +117,7 @@ type Loop struct {
 	Via       []source.Place
 	Framework string       // who runs it: "transformers.Trainer" ...; "" for a loop of the program
 	Micro     pyscan.Truth // one iteration is one micro-batch
+	Step      bool         // a framework runs it once an optimizer step
 	Order     int
 }
 

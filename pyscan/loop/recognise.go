@@ -38,13 +38,15 @@ func interesting(scope *pyscan.Scope) bool {
 	return found
 }
 
-// hooks are methods that a framework runs once a micro-batch or step, by the library class they belong to.
+// hooks are methods that a framework runs once a micro-batch or once an optimizer step, by the library class they belong to.
 var hooks = map[string]map[string]string{
 	"training_step":            {"transformers.Trainer": "transformers.Trainer", "transformers.Seq2SeqTrainer": "transformers.Trainer", "trl.SFTTrainer": "transformers.Trainer", "pytorch_lightning.LightningModule": "Lightning"},
 	"compute_loss":             {"transformers.Trainer": "transformers.Trainer", "transformers.Seq2SeqTrainer": "transformers.Trainer", "trl.SFTTrainer": "transformers.Trainer"},
+	"on_step_begin":            {"transformers.TrainerCallback": "transformers.Trainer"},
 	"on_step_end":              {"transformers.TrainerCallback": "transformers.Trainer"},
 	"on_substep_end":           {"transformers.TrainerCallback": "transformers.Trainer"},
-	"on_step_begin":            {"transformers.TrainerCallback": "transformers.Trainer"},
+	"on_pre_optimizer_step":    {"transformers.TrainerCallback": "transformers.Trainer"},
+	"on_optimizer_step":        {"transformers.TrainerCallback": "transformers.Trainer"},
 	"on_train_batch_end":       {"pytorch_lightning.Callback": "Lightning", "pytorch_lightning.LightningModule": "Lightning"},
 	"on_train_batch_start":     {"pytorch_lightning.Callback": "Lightning", "pytorch_lightning.LightningModule": "Lightning"},
 	"on_before_zero_grad":      {"pytorch_lightning.Callback": "Lightning", "pytorch_lightning.LightningModule": "Lightning"},
@@ -53,6 +55,12 @@ var hooks = map[string]map[string]string{
 	"on_before_optimizer_step": {"pytorch_lightning.Callback": "Lightning", "pytorch_lightning.LightningModule": "Lightning"},
 	"forward":                  {"torch.nn.Module": "module", "pytorch_lightning.LightningModule": "module"},
 }
+
+// stepHooks are the hooks that run once an optimizer step, however many micro-batches it has: of TrainerCallback (transformers 5.24,
+// trainer.py) all but on_substep_end, which runs after each other micro-batch of the window; of Lightning those around the optimizer,
+// while its on_train_batch_start and _end run for each batch of the loader.
+var stepHooks = map[string]bool{"on_step_begin": true, "on_step_end": true, "on_pre_optimizer_step": true, "on_optimizer_step": true,
+	"on_before_zero_grad": true, "on_before_optimizer_step": true}
 
 // framework names who runs a method once a micro-batch, or "".
 func framework(scope *pyscan.Scope, link Linker) string {

@@ -128,6 +128,9 @@ func frequency(pass *lint.Pass, in *loop.Loop, event *loop.Event) often {
 			}
 			return seldom
 		}
+		if l.Step && guard.Always() == pyscan.Yes {
+			return eachOptimizerStep
+		}
 		if l.Node == nil {
 			return seldom
 		}
