@@ -30,7 +30,7 @@ var AccelerateZeroGradFirst = &lint.Rule{
 
 func checkZeroFirst(pass *lint.Pass, root *loop.Loop, w *loop.Window) {
 	first := w.Backward[0]
-	if !first.In(loop.AccumulateContext) {
+	if !underAccumulate(w.Micro, first) {
 		return
 	}
 	framework := pass.Accumulation(first)
@@ -38,7 +38,7 @@ func checkZeroFirst(pass *lint.Pass, root *loop.Loop, w *loop.Window) {
 		return
 	}
 	for _, zero := range w.Micro.Of(loop.ZeroGrad) {
-		if zero.Order > first.Order || !zero.In(loop.AccumulateContext) || zero.Guard.Always() != pyscan.Yes || zero.Call == nil || ofModel(zero) || len(w.Steps) == 0 {
+		if zero.Order > first.Order || !underAccumulate(w.Micro, zero) || zero.Guard.Always() != pyscan.Yes || zero.Call == nil || ofModel(zero) || len(w.Steps) == 0 {
 			continue
 		}
 		if by := pass.PreparedBy(zero.On); by != "accelerate.prepare" && !opaque(pass, zero.On) {
@@ -56,11 +56,31 @@ func checkZeroFirst(pass *lint.Pass, root *loop.Loop, w *loop.Window) {
 		if step == nil || len(w.Backward) > 1 {
 			continue
 		}
-		d := pass.Reportf(root.Place(zero), "inside accumulate(), zero_grad acts on the last micro-batch of the window only, and here it runs before that one's backward: the gradients of all earlier micro-batches are thrown away")
+		d := pass.Reportf(root.Place(zero), "under accumulate(), zero_grad acts on the last micro-batch of the window only, and here it runs before that one's backward: "+
+			"the gradients of all earlier micro-batches are thrown away")
 		d.Note(framework.At, "the window is set here")
 		moveBehind(d, zero, step)
 		return
 	}
+}
+
+// underAccumulate reports whether an event of a loop acts by the flag that accumulate() has set in this iteration: inside it, or behind it,
+// since the flag lasts until accumulate() is entered again (accelerate 1.15, Accelerator.accumulate and AcceleratedOptimizer).
+func underAccumulate(l *loop.Loop, event *loop.Event) bool {
+	if event.In(loop.AccumulateContext) {
+		return true
+	}
+	before := false
+	for other := range l.All {
+		if !other.In(loop.AccumulateContext) {
+			continue
+		}
+		if other.Order > event.Order {
+			return false // it belongs to the iteration before, as far as the flag goes
+		}
+		before = true
+	}
+	return before
 }
 
 func opaque(pass *lint.Pass, value pyscan.Value) bool {

@@ -7,6 +7,7 @@ import (
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/pyscan"
 	"github.com/trainvet/trainvet/pyscan/loop"
+	"github.com/trainvet/trainvet/pyscan/syntax"
 )
 
 //go:embed optimizer-step-every-micro-batch.md
@@ -68,7 +69,7 @@ func checkStepping(pass *lint.Pass, root *loop.Loop, w *loop.Window) {
 // loss by the number, and nothing but accumulate() holds the steps back. DeepSpeed counts by itself, with an Accelerate before 1.8.
 func unaccumulated(pass *lint.Pass, root *loop.Loop, w *loop.Window, backward *loop.Event) {
 	n := pass.Accumulation(backward)
-	if n.More != pyscan.Yes || n.At.IsZero() || !unheld(backward) || !oneOptimizer(w.Steps) {
+	if n.More != pyscan.Yes || n.At.IsZero() || !unheld(backward) || !oneOptimizer(w.Steps) || setsWindow(w) {
 		return
 	}
 	for _, step := range w.Steps {
@@ -79,6 +80,39 @@ func unaccumulated(pass *lint.Pass, root *loop.Loop, w *loop.Window, backward *l
 	d := pass.Reportf(root.Place(w.Steps[0]), "the Accelerator divides each loss by its accumulation steps, but without accumulate() around the micro-batch the optimizer steps in every one: steps are that many times too small, and nothing is accumulated")
 	d.Note(n.At, "the number is given here")
 	d.Help("put the body of the loop into `with accelerator.accumulate(model):`")
+}
+
+// setsWindow reports whether something in an iteration says where in its window it is. accumulate() does so on entry (Accelerator._do_sync),
+// and what it sets lasts until the next entry: it need not be around the backward or the step.
+func setsWindow(w *loop.Window) bool {
+	scopes := map[*pyscan.Scope]bool{}
+	found := false
+	for event := range w.Micro.All {
+		found = found || event.In(loop.AccumulateContext)
+		scopes[event.Scope] = true
+	}
+	visit := func(n syntax.Node) bool {
+		if attr, ok := n.(*syntax.Attribute); ok {
+			switch attr.Attr {
+			case "accumulate", "_do_sync", "_set_sync_gradients":
+				found = true
+			case "sync_gradients":
+				found = found || attr.Ctx == syntax.Store
+			}
+		}
+		return !found
+	}
+	if w.Micro.Node != nil {
+		syntax.Inspect(w.Micro.Node, visit)
+	}
+	for scope := range scopes {
+		if scope != w.Micro.Scope {
+			for _, stmt := range scope.Body() {
+				syntax.Inspect(stmt, visit)
+			}
+		}
+	}
+	return found
 }
 
 // unheld reports whether no context is around an event that may hold steps back.
