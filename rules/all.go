@@ -28,6 +28,7 @@ func All() []*lint.Rule {
 		accumulation.AccumulationTokenMean,
 		accumulation.ClipEveryMicroBatch,
 		accumulation.DoubleScaledLoss,
+		accumulation.GradAttributeIgnored,
 		accumulation.LossScaledAfterBackward,
 		accumulation.NoSyncWithCheckpoint,
 		accumulation.OptimizerStepEveryMicroBatch,

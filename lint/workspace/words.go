@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/trainvet/trainvet/lint/source"
+	"github.com/trainvet/trainvet/pyscan"
+	"github.com/trainvet/trainvet/pyscan/syntax"
 )
 
 // Spells reports whether a Python file of the project around a file holds a word: whether the project may have an argument or a
@@ -54,3 +56,40 @@ func holdsWord(text []byte, word string) bool {
 
 // Looks are the byte strings that a view asks of many files (source.File.Has), so that whoever searches for words can search for them too.
 var Looks = slices.Concat(argumentNames, assignmentNames)
+
+// ReadsAttribute reports whether the project around a file may read an attribute of that name from anything: by a dot, or by a text
+// that holds no more than the name, as getattr, hasattr and __dict__ take it. It looks at all files that hold the word.
+func (v *View) ReadsAttribute(from, name string) bool {
+	files := v.Holding(v.projectRoot(from), name)
+	if !slices.Contains(files, from) { // a notebook
+		files = append(files[:len(files):len(files)], from)
+	}
+	return slices.ContainsFunc(files, func(file string) bool {
+		m := v.Module(file)
+		if m == nil {
+			return true
+		}
+		written := map[syntax.Node]bool{}
+		for node := range m.Tree.All() {
+			switch n := node.(type) {
+			case *syntax.Call:
+				if pyscan.Path(n.Func) == "setattr" && len(n.Args) > 1 {
+					written[n.Args[1]] = true
+				}
+			case *syntax.Attribute:
+				if n.Attr == name && n.Ctx == syntax.Load {
+					return true
+				}
+			case *syntax.AugAssign:
+				if pyscan.LastName(n.Target) == name {
+					return true
+				}
+			case *syntax.Constant:
+				if n.Kind == syntax.StrConstant && n.Text == name && !written[n] {
+					return true
+				}
+			}
+		}
+		return false
+	})
+}
