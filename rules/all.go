@@ -36,6 +36,7 @@ func All() []*lint.Rule {
 		accumulation.ScaledLossLogged,
 		accumulation.TrainerLossIgnoresNumItems,
 		accumulation.UnscaledAccumulatedLoss,
+		accumulation.WrongLossDivisor,
 		accumulation.ZeroGradInsideAccumulation,
 		amp.BackwardInsideAutocast,
 		amp.ClipBeforeUnscale,

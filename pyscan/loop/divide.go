@@ -23,11 +23,53 @@ func Divided(link Linker, scope *pyscan.Scope, frame *pyscan.Frame, e syntax.Exp
 	return d.list, d.scaled
 }
 
+// Divisor is all by which a value is divided, for who compares the numbers.
+type Divisor struct {
+	Divisions []Division
+	Scaled    bool // it is multiplied by something that is not constant
+	Weighted  bool // it is multiplied by a constant as a whole, which may be part of the divisor
+	Terms     int  // of the largest sum that is divided; 0: none, -1: some loop or call adds up
+}
+
+// DividedBy is Divided with what else is done to the value.
+func DividedBy(link Linker, scope *pyscan.Scope, frame *pyscan.Frame, e syntax.Expr) Divisor {
+	d := &dividing{link: link, seen: map[*pyscan.Def]bool{}}
+	d.expr(scope, frame, e, true, 10)
+	return Divisor{d.list, d.scaled, d.weighted, d.terms}
+}
+
+// Undivided reports whether an expression is a plain output of a model or criterion, a mean over its micro-batch as a rule: Window.Scaled
+// of a loss that is not in a backward itself.
+func (w *Window) Undivided(link Linker, scope *pyscan.Scope, frame *pyscan.Frame, e syntax.Expr) bool {
+	s := &scaling{link: link, window: w, seen: map[*pyscan.Def]bool{}}
+	return s.expr(scope, frame, e, 12) == pyscan.No
+}
+
 type dividing struct {
-	link   Linker
-	list   []Division
-	scaled bool
-	seen   map[*pyscan.Def]bool
+	link     Linker
+	list     []Division
+	scaled   bool
+	weighted bool
+	terms    int
+	seen     map[*pyscan.Def]bool
+}
+
+// sums counts the terms of a sum, and looks into each. A weight of one of them is not one of the whole.
+func (d *dividing) sums(scope *pyscan.Scope, frame *pyscan.Frame, e *syntax.BinOp, depth int) {
+	weighted := d.weighted
+	d.expr(scope, frame, e.Left, false, depth-1)
+	d.expr(scope, frame, e.Right, false, depth-1)
+	d.weighted = weighted
+	if n := terms(e); d.terms >= 0 {
+		d.terms = max(d.terms, n)
+	}
+}
+
+func terms(e syntax.Expr) int {
+	if op, ok := e.(*syntax.BinOp); ok && (op.Op == syntax.Add || op.Op == syntax.Sub) {
+		return terms(op.Left) + terms(op.Right)
+	}
+	return 1
 }
 
 func (d *dividing) add(node syntax.Node, of, by syntax.Expr, scope *pyscan.Scope, frame *pyscan.Frame, always bool) {
@@ -48,8 +90,7 @@ func (d *dividing) expr(scope *pyscan.Scope, frame *pyscan.Frame, e syntax.Expr,
 		case syntax.Mult:
 			d.product(scope, frame, e, always, depth)
 		case syntax.Add, syntax.Sub: // one part may be divided, the other not
-			d.expr(scope, frame, e.Left, false, depth-1)
-			d.expr(scope, frame, e.Right, false, depth-1)
+			d.sums(scope, frame, e, depth)
 		}
 	case *syntax.IfExp:
 		d.branches(scope, frame, e, always, depth)
@@ -116,6 +157,7 @@ func (d *dividing) product(scope *pyscan.Scope, frame *pyscan.Frame, e *syntax.B
 			}
 		}
 		if _, weight := d.link.Eval(scope, frame, side[1]).(*pyscan.Const); weight {
+			d.weighted = true
 			d.expr(scope, frame, side[0], always, depth-1)
 			return
 		}
@@ -143,9 +185,11 @@ func (d *dividing) def(scope *pyscan.Scope, frame *pyscan.Frame, def *pyscan.Def
 		case syntax.Div:
 			d.add(def.Stmt, nil, def.Value, scope, frame, always)
 		case syntax.Mult:
-			if _, weight := d.link.Eval(scope, frame, def.Value).(*pyscan.Const); !weight {
-				d.scaled = true
-			}
+			_, weight := d.link.Eval(scope, frame, def.Value).(*pyscan.Const)
+			d.weighted = d.weighted || weight
+			d.scaled = d.scaled || !weight
+		case syntax.Add, syntax.Sub:
+			d.terms = -1
 		}
 		if def.Prev() != nil {
 			d.def(scope, frame, def.Prev(), always, depth-1)
@@ -184,6 +228,9 @@ func (d *dividing) call(scope *pyscan.Scope, frame *pyscan.Frame, call *syntax.C
 			}
 		case "mean", "float", "to", "squeeze", "sum", "half", "view", "contiguous":
 			if name == "" {
+				if attr.Attr == "sum" {
+					d.terms = -1
+				}
 				d.expr(scope, frame, attr.Value, always, depth-1)
 				return
 			}
@@ -201,6 +248,8 @@ func (d *dividing) call(scope *pyscan.Scope, frame *pyscan.Frame, call *syntax.C
 			d.expr(scope, frame, call.Args[0], always, depth-1)
 		}
 		return
+	case "builtins.sum", "torch.sum", "torch.add", "torch.einsum", "torch.dot":
+		d.terms = -1
 	}
 	several := alternatives(callee)
 	for _, one := range several {

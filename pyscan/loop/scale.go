@@ -412,8 +412,13 @@ func (s *scaling) one(scope *pyscan.Scope, frame *pyscan.Frame, callee pyscan.Va
 			return pyscan.No
 		}
 		return pyscan.Maybe
-	case *pyscan.Instance, *pyscan.Wrapped:
+	case *pyscan.Instance:
+		if s.adds(callee) {
+			return pyscan.Maybe
+		}
 		return pyscan.No // a module: model or criterion
+	case *pyscan.Wrapped:
+		return pyscan.No
 	}
 	if attr, ok := call.Func.(*syntax.Attribute); ok && ModelName(pyscan.LastName(attr.Value)) {
 		return pyscan.No // model.loss(batch)
@@ -424,6 +429,20 @@ func (s *scaling) one(scope *pyscan.Scope, frame *pyscan.Frame, callee pyscan.Va
 		return pyscan.No
 	}
 	return pyscan.Maybe
+}
+
+// adds reports whether a criterion was made with another reduction than the mean, or with one that is not known.
+func (s *scaling) adds(criterion *pyscan.Instance) bool {
+	if criterion.Call == nil || criterion.At.Module == nil {
+		return false
+	}
+	for _, k := range criterion.Call.Keywords {
+		if k.Arg == "reduction" {
+			c, ok := s.link.Eval(pyscan.ScopeAt(criterion.At.Module, criterion.Call), criterion.Frame, k.Value).(*pyscan.Const)
+			return !ok || c.V.Equal(sumReduction) || c.V.Equal(noReduction)
+		}
+	}
+	return false
 }
 
 // value judges a loss of which only the value is known.

@@ -231,16 +231,30 @@ func count(l *Loop) syntax.Expr {
 				return call.Args[0]
 			}
 			return nil
-		case "chunk", "tensor_split":
-			if len(call.Args) == 1 {
-				return call.Args[0]
-			}
-			if len(call.Args) > 1 {
-				return call.Args[1]
-			}
-			return nil
+		case "chunk", "tensor_split", "array_split":
+			return pieces(call)
 		default:
 			return nil
 		}
 	}
+}
+
+// pieces is the number of chunks of x.chunk(n), x.chunk(n, dim) and torch.chunk(x, n), also by keyword; nil where the call does not say it.
+func pieces(call *syntax.Call) syntax.Expr {
+	for _, k := range call.Keywords {
+		switch k.Arg {
+		case "chunks", "sections", "indices_or_sections", "tensor_indices_or_sections":
+			return k.Value
+		}
+	}
+	position := 1
+	if attr, ok := call.Func.(*syntax.Attribute); ok {
+		if module, ok := attr.Value.(*syntax.Name); !ok || module.ID != "torch" && module.ID != "np" && module.ID != "numpy" {
+			position = 0
+		}
+	}
+	if position < len(call.Args) {
+		return call.Args[position]
+	}
+	return nil
 }
