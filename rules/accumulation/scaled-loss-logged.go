@@ -31,6 +31,7 @@ var ScaledLossLogged = &lint.Rule{
 			for _, read := range w.Micro.Deep(loop.Sync) {
 				checkLogged(pass, l, w, read, reported)
 			}
+			checkRunning(pass, w, reported)
 		}
 	},
 }
