@@ -62,15 +62,30 @@ func findTrainerLoss(pass *lint.Pass, m *pyscan.Module) {
 			pass.Reportf(at, "the Trainer of transformers 4.46 and later calls compute_loss with num_items_in_batch, which this one does not take: TypeError in the first step").As(lint.Error).Pinned(transformers, "4.46").
 				Help("add the parameter num_items_in_batch=None, and use it")
 		case takes != "" && uses(scope, takes), takes == "" && uses(scope, keywords):
-		case divisionKept(pass, value, 6), !meansAnything(scope), takesNoLossArguments(pass, value):
+		case divisionKept(pass, value, 6), !meansAnything(scope), transformers.Since("4.48") != pyscan.No && takesNoLossArguments(pass, value):
+		case transformers.Since("5.2") == pyscan.Yes && transformers.Since("5.6") == pyscan.No: // accelerator.backward divides
+		case !readsLabels(scope) && transformers.Since("4.53") == pyscan.Yes: // without labels nothing is counted, and the Trainer divides
 		default:
-			d := pass.Reportf(at, "num_items_in_batch is not used: for a model that takes loss arguments the Trainer leaves the division by the accumulation to compute_loss, so that gradients of several micro-batches add up")
+			d := pass.Reportf(at, "num_items_in_batch is not used: %s the Trainer does not divide by the accumulation itself, so that gradients of several micro-batches add up",
+				undivided(transformers))
 			if !ofLanguageModel(scope) || !readsLabels(scope) || loadsRemoteCode(pass, m) {
 				d.As(lint.Info)
 			}
-			d.Pinned(transformers, "4.46").Help("divide a summed loss by num_items_in_batch, pass it on to super().compute_loss, or set model_accepts_loss_kwargs = False on the trainer")
+			d.Pinned(transformers, "4.46").Help("divide a summed loss by num_items_in_batch, pass it on to super().compute_loss, or set model_accepts_loss_kwargs = False on the trainer (since 5.19: loss_is_scaled_for_ga = False)")
 		}
 	})
+}
+
+// undivided says where the Trainer's training_step leaves the division to compute_loss. It never divided in 4.46 and 4.47, divides for models
+// without loss arguments since 4.48, and also where it counted nothing since 4.53.
+func undivided(transformers workspace.Pin) string {
+	switch {
+	case transformers.Since("4.48") == pyscan.No:
+		return "in transformers below 4.48"
+	case transformers.Since("4.53") == pyscan.No:
+		return "for a model whose forward takes **kwargs"
+	}
+	return "for a model whose forward takes **kwargs, in batches with labels,"
 }
 
 // stepsItself reports whether the trainer has a training_step of its own that calls compute_loss without the token count: then the method
@@ -168,7 +183,7 @@ func loadsRemoteCode(pass *lint.Pass, m *pyscan.Module) bool {
 // arguments: where that is settled by hand, so is the division.
 func divisionKept(pass *lint.Pass, class *pyscan.Class, depth int) bool {
 	text := class.Scope.Module.File.Slice(class.Scope.Node.Span())
-	if strings.Contains(text, "model_accepts_loss_kwargs") || strings.Contains(text, "def num_items_in_batch") {
+	if strings.Contains(text, "model_accepts_loss_kwargs") || strings.Contains(text, "loss_is_scaled_for_ga") || strings.Contains(text, "def num_items_in_batch") {
 		return true
 	}
 	for _, base := range pass.Bases(class) {
@@ -216,6 +231,9 @@ func takesNoLossArguments(pass *lint.Pass, class *pyscan.Class) bool {
 				continue
 			}
 			for _, site := range m.CallsOf(one.Scope.Name) {
+				if workspace.Argument(site.Call, "compute_loss_func", -1) != nil {
+					return false // with it the Trainer divides for no model
+				}
 				for _, model := range workspace.Alternatives(pass.Expand(pass.Arg(site.Scope, nil, site.Call, "model", 0))) {
 					inst, ok := model.(*pyscan.Instance)
 					if !ok {
@@ -224,6 +242,10 @@ func takesNoLossArguments(pass *lint.Pass, class *pyscan.Class) bool {
 					made, ok := inst.Of.(*pyscan.Class)
 					if !ok {
 						return false // of a library
+					}
+					if refusesLossArguments(made) {
+						found = true
+						continue
 					}
 					forward := pass.Method(made, "forward")
 					if forward == nil || slices.ContainsFunc(forward.Params, func(p pyscan.Param) bool { return p.Kind == pyscan.VarKeywords }) {
@@ -235,6 +257,16 @@ func takesNoLossArguments(pass *lint.Pass, class *pyscan.Class) bool {
 		}
 	}
 	return found
+}
+
+// refusesLossArguments reports whether a model says accepts_loss_kwargs = False of itself, which the Trainer asks before it looks at forward.
+func refusesLossArguments(model *pyscan.Class) bool {
+	for _, def := range model.Scope.Defs("accepts_loss_kwargs") {
+		if c, ok := def.Value.(*syntax.Constant); ok && c.Kind == syntax.FalseConstant {
+			return true
+		}
+	}
+	return false
 }
 
 // meansAnything reports whether the method makes a loss of its own: it calls the model and returns something.
