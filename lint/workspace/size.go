@@ -40,3 +40,12 @@ func (v *View) ModelSize(model pyscan.Value, file string) (parameters int64, how
 	}
 	return 0, "", false
 }
+
+// Parameters is the number of parameters of the model of a run, and its name; ok is false where the settings do not say it.
+func (r *Run) Parameters() (parameters int64, name string, ok bool) {
+	spec, missing, err := catalog.Shape(&r.Plan)
+	if err != nil || len(missing) > 0 || spec == nil {
+		return 0, "", false
+	}
+	return spec.CountParameters().Total, spec.Name, true
+}

@@ -6,6 +6,7 @@ import (
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/source"
 	"github.com/trainvet/trainvet/lint/workspace"
+	"github.com/trainvet/trainvet/pyscan"
 	"github.com/trainvet/trainvet/pyscan/loop"
 	"github.com/trainvet/trainvet/pyscan/syntax"
 )
@@ -20,7 +21,7 @@ var NoSyncFsdpMemory = &lint.Rule{
 	Since:    "0.1",
 	Doc:      noSyncFsdpMemoryDoc,
 	Severity: lint.Warning,
-	Mentions: []string{"no_sync", "set_requires_gradient_sync", "set_is_last_backward", "require_backward_grad_sync"},
+	Mentions: []string{"no_sync", "set_requires_gradient_sync", "set_is_last_backward", "require_backward_grad_sync", "accumulat"},
 	Loop: func(pass *lint.Pass, l *loop.Loop) {
 		reported := map[source.Place]bool{}
 		for event := range l.All {
@@ -28,7 +29,16 @@ var NoSyncFsdpMemory = &lint.Rule{
 				checkGradients(pass, l, event, reported)
 			}
 		}
+		preparedNoSync(pass, l, reported)
 	},
+	Module: func(pass *lint.Pass, module *pyscan.Module) { // TrainingArguments(...)
+		if workspace.MayState(module.File) && len(pass.Parts(module.File.Path)) > 0 {
+			for _, run := range pass.Runs(module.File.Path) {
+				trainerNoSync(pass, run)
+			}
+		}
+	},
+	Run: trainerNoSync,
 }
 
 // gradientBytes of an element, where nothing says in what type gradients are kept.
