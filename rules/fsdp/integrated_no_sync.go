@@ -158,8 +158,8 @@ func trainerNoSync(pass *lint.Pass, run *workspace.Run) {
 	if parameters, name, ok := run.Parameters(); ok {
 		tellSize(d, parameters, name)
 	}
-	if partlySharded(run) {
-		d.As(lint.Info)
+	if partlySharded(run) || source.KindOf(at.Path, nil).IsPython() && pass.ImportedAnywhere(at.Path, "peft") {
+		d.As(lint.Info) // perhaps only adapters have gradients
 	}
 	if from, _, ok := run.Written(run.Plan.Sharding); ok {
 		d.Note(from, "the model is sharded by this")
