@@ -9,6 +9,7 @@ import (
 	"github.com/trainvet/trainvet/configs/plan"
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/workspace"
+	"github.com/trainvet/trainvet/pyscan"
 )
 
 //go:embed batch-size-mismatch.md
@@ -23,14 +24,24 @@ var BatchSizeMismatch = &lint.Rule{
 	Severity: lint.Error,
 	Fix:      lint.SometimesFix,
 	Mentions: []string{"batch"},
-	Run: func(pass *lint.Pass, run *workspace.Run) {
-		for _, part := range run.Parts {
-			if written(part.Plan.Batch.Global) {
-				checkBatch(pass, run, part)
+	Module: func(pass *lint.Pass, module *pyscan.Module) {
+		if len(pass.Parts(module.File.Path)) > 0 { // a config of a framework in Python
+			for _, run := range pass.Runs(module.File.Path) {
+				checkRunBatch(pass, run)
 			}
-			elasticWorld(pass, run, part)
 		}
+		pythonBatch(pass, module)
 	},
+	Run: checkRunBatch,
+}
+
+func checkRunBatch(pass *lint.Pass, run *workspace.Run) {
+	for _, part := range run.Parts {
+		if written(part.Plan.Batch.Global) {
+			checkBatch(pass, run, part)
+		}
+		elasticWorld(pass, run, part)
+	}
 }
 
 // batch are the sizes of one run, as far as they are written; of the ranks also as far as they follow from what is written.
