@@ -23,7 +23,7 @@ var GradAttributeIgnored = &lint.Rule{
 	Since:    "0.1",
 	Doc:      docGradAttributeIgnored,
 	Severity: lint.Warning,
-	Mentions: []string{"grad", "backward"},
+	Mentions: []string{".grad", "backward"},
 	Module:   findGradAttributes,
 }
 

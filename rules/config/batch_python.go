@@ -245,20 +245,28 @@ func (b *pythonSizes) world(pass *lint.Pass, module *pyscan.Module) (int64, bool
 			return world, true
 		}
 	}
-	return 1, len(pass.Launchers(file)) == 0 && !mayBeDistributed(pass, module)
+	return 1, len(pass.Launchers(file)) == 0 && oneRank(pass, module)
 }
 
 // severalRanks are the libraries that train on several ranks.
 var severalRanks = []string{"torch.distributed", "torch.nn.parallel", "torch.multiprocessing", "torch_xla", "deepspeed", "accelerate", "transformers", "trl", "lightning",
 	"pytorch_lightning", "lightning_fabric", "horovod", "ray", "colossalai", "megatron", "fairscale", "composer", "mmengine", "ignite", "nemo", "apex", "torchtitan", "jax"}
 
-func mayBeDistributed(pass *lint.Pass, module *pyscan.Module) bool {
-	files := append([]string{module.File.Path}, pass.Importers(module.File.Path)...)
-	return slices.ContainsFunc(files, func(file string) bool {
-		if pass.ImportedAnywhere(file, severalRanks...) {
-			return true
+// oneRank reports whether the files of a program train, and none of them has code for several ranks. A file of settings alone may be read by
+// who knows what.
+func oneRank(pass *lint.Pass, module *pyscan.Module) bool {
+	trains := false
+	for _, start := range append([]string{module.File.Path}, pass.Importers(module.File.Path)...) {
+		if pass.ImportedAnywhere(start, severalRanks...) {
+			return false
 		}
-		m := pass.Module(file)
-		return m == nil || slices.ContainsFunc([]string{"distributed", "DataParallel", "WORLD_SIZE", "LOCAL_RANK"}, m.File.Has)
-	})
+		for _, file := range pass.Closure(start) {
+			m := pass.Module(file)
+			if m == nil || slices.ContainsFunc([]string{"distributed", "DataParallel", "WORLD_SIZE", "LOCAL_RANK"}, m.File.Has) {
+				return false
+			}
+			trains = trains || m.File.Has("backward")
+		}
+	}
+	return trains
 }

@@ -21,7 +21,7 @@ var NoSyncFsdpMemory = &lint.Rule{
 	Since:    "0.1",
 	Doc:      noSyncFsdpMemoryDoc,
 	Severity: lint.Warning,
-	Mentions: []string{"no_sync", "set_requires_gradient_sync", "set_is_last_backward", "require_backward_grad_sync", "accumulat"},
+	Mentions: []string{"no_sync", "set_requires_gradient_sync", "set_is_last_backward", "require_backward_grad_sync", "gradient_accumulation", "accelerate"},
 	Loop: func(pass *lint.Pass, l *loop.Loop) {
 		reported := map[source.Place]bool{}
 		for event := range l.All {
