@@ -56,8 +56,8 @@ func checkZeroFirst(pass *lint.Pass, root *loop.Loop, w *loop.Window) {
 		if step == nil || len(w.Backward) > 1 {
 			continue
 		}
-		d := pass.Reportf(root.Place(zero), "under accumulate(), zero_grad acts on the last micro-batch of the window only, and here it runs before that one's backward: "+
-			"the gradients of all earlier micro-batches are thrown away")
+		d := pass.Reportf(root.Place(zero), "under accumulate(), zero_grad acts on the last micro-batch of the window only, and here it runs "+
+			"before that one's backward: the gradients of all earlier micro-batches are thrown away")
 		d.Note(framework.At, "the window is set here")
 		moveBehind(d, zero, step)
 		return

@@ -34,8 +34,8 @@ func checkRunning(pass *lint.Pass, w *loop.Window, reported map[source.Place]boo
 				continue
 			}
 			reported[at] = true
-			d := pass.Reportf(at, "%s adds up losses that are divided by %s already, and is divided by a number of micro-batches here: the mean is %s times too small",
-				sum, by, by)
+			d := pass.Reportf(at, "%s adds up losses that are divided by %s already, and is divided by a number of micro-batches here: "+
+				"the mean is %s times too small", sum, by, by)
 			if list {
 				d.Message = sum + " lists losses that are divided by " + by + " already: their mean over the micro-batches is " + by + " times too small"
 			}
@@ -121,7 +121,8 @@ func reading(e syntax.Expr) syntax.Expr {
 }
 
 // reads are methods of a tensor that leave its value as it is.
-var reads = map[string]bool{"item": true, "detach": true, "cpu": true, "float": true, "double": true, "clone": true, "numpy": true, "tolist": true, "to": true, "mean": true}
+var reads = map[string]bool{"item": true, "detach": true, "cpu": true, "float": true, "double": true, "clone": true, "numpy": true,
+	"tolist": true, "to": true, "mean": true}
 
 // meansOf are the means of a sum or a list in its function; none where one of them, or the sum itself, is multiplied: that may undo it.
 func meansOf(scope *pyscan.Scope, sum string, list bool) (means []syntax.Expr) {

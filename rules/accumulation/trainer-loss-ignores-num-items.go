@@ -66,8 +66,8 @@ func findTrainerLoss(pass *lint.Pass, m *pyscan.Module) {
 		case transformers.Since("5.2") == pyscan.Yes && transformers.Since("5.6") == pyscan.No: // accelerator.backward divides
 		case !readsLabels(scope) && transformers.Since("4.53") == pyscan.Yes: // without labels nothing is counted, and the Trainer divides
 		default:
-			d := pass.Reportf(at, "num_items_in_batch is not used: %s the Trainer does not divide by the accumulation itself, so that gradients of several micro-batches add up",
-				undivided(transformers))
+			d := pass.Reportf(at, "num_items_in_batch is not used: %s the Trainer does not divide by the accumulation itself, "+
+				"so that gradients of several micro-batches add up", undivided(transformers))
 			if !ofLanguageModel(scope) || !readsLabels(scope) || loadsRemoteCode(pass, m) {
 				d.As(lint.Info)
 			}
@@ -183,7 +183,8 @@ func loadsRemoteCode(pass *lint.Pass, m *pyscan.Module) bool {
 // arguments: where that is settled by hand, so is the division.
 func divisionKept(pass *lint.Pass, class *pyscan.Class, depth int) bool {
 	text := class.Scope.Module.File.Slice(class.Scope.Node.Span())
-	if strings.Contains(text, "model_accepts_loss_kwargs") || strings.Contains(text, "loss_is_scaled_for_ga") || strings.Contains(text, "def num_items_in_batch") {
+	if strings.Contains(text, "model_accepts_loss_kwargs") || strings.Contains(text, "loss_is_scaled_for_ga") ||
+		strings.Contains(text, "def num_items_in_batch") {
 		return true
 	}
 	for _, base := range pass.Bases(class) {

@@ -207,7 +207,8 @@ func (b *pythonSizes) check(pass *lint.Pass, module *pyscan.Module) {
 		d = pass.Reportf(whole.at, "%s %d is not a multiple of %s = %d: no number of ranks gives that batch",
 			whole.name, whole.n, factors, product).As(lint.Warning)
 	case known && whole.n != product && b.of[layout] == nil:
-		d = pass.Reportf(whole.at, "%s %d is not %s = %d, and nothing here starts more than one rank: an optimizer step takes %d sequences (%d with %d ranks)",
+		d = pass.Reportf(whole.at, "%s %d is not %s = %d, and nothing here starts more than one rank: an optimizer step takes %d sequences "+
+			"(%d with %d ranks)",
 			whole.name, whole.n, factors, product, product, whole.n, whole.n/product).As(lint.Warning)
 		if pass.Started(module.File.Path) != pyscan.Yes {
 			d.As(lint.Info) // what calls it may start more
@@ -249,8 +250,9 @@ func (b *pythonSizes) world(pass *lint.Pass, module *pyscan.Module) (int64, bool
 }
 
 // severalRanks are the libraries that train on several ranks.
-var severalRanks = []string{"torch.distributed", "torch.nn.parallel", "torch.multiprocessing", "torch_xla", "deepspeed", "accelerate", "transformers", "trl", "lightning",
-	"pytorch_lightning", "lightning_fabric", "horovod", "ray", "colossalai", "megatron", "fairscale", "composer", "mmengine", "ignite", "nemo", "apex", "torchtitan", "jax"}
+var severalRanks = []string{"torch.distributed", "torch.nn.parallel", "torch.multiprocessing", "torch_xla", "deepspeed", "accelerate",
+	"transformers", "trl", "lightning", "pytorch_lightning", "lightning_fabric", "horovod", "ray", "colossalai", "megatron", "fairscale",
+	"composer", "mmengine", "ignite", "nemo", "apex", "torchtitan", "jax"}
 
 // oneRank reports whether the files of a program train, and none of them has code for several ranks. A file of settings alone may be read by
 // who knows what.

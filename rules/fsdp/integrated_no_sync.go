@@ -78,7 +78,8 @@ func reportPrepared(pass *lint.Pass, c loop.Context, call *pyscan.Result, acc *p
 	if sharding.Kind == workspace.FSDP2 && accelerate.Since("1.11") == pyscan.Maybe {
 		why = " (accelerate 1.11 and later)"
 	}
-	d := pass.Reportf(c.At, "%s without gradient synchronisation%s: every rank of %s keeps whole gradients until the last, %s", what, why, sharding.Kind, wholeGradients)
+	d := pass.Reportf(c.At, "%s without gradient synchronisation%s: every rank of %s keeps whole gradients until the last, %s",
+		what, why, sharding.Kind, wholeGradients)
 	scope := pyscan.ScopeAt(call.At.Module, call.Call)
 	if len(call.Call.Args) > 0 {
 		sized(pass, d, pass.Eval(scope, call.Frame, call.Call.Args[0]), c.At.Path)
@@ -153,8 +154,8 @@ func trainerNoSync(pass *lint.Pass, run *workspace.Run) {
 	if sharding == plan.FSDP2 {
 		kind = workspace.FSDP2
 	}
-	d := pass.Reportf(at, "%s is %d under FSDP: the Trainer runs all micro-batches but the last in no_sync, so that every rank of %s keeps whole gradients until then, %s",
-		key, n, kind, wholeGradients)
+	d := pass.Reportf(at, "%s is %d under FSDP: the Trainer runs all micro-batches but the last in no_sync, so that every rank of %s "+
+		"keeps whole gradients until then, %s", key, n, kind, wholeGradients)
 	if parameters, name, ok := run.Parameters(); ok {
 		tellSize(d, parameters, name)
 	}
