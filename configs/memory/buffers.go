@@ -17,7 +17,6 @@ const (
 type gathered struct {
 	live  float64 // unsharded weights and gradients of the layers at work in backward, or buckets
 	final float64 // unsharded weights of layers at the end of forward
-	kept  float64 // gathered weights that stay for the next step (ZeRO-3)
 	root  float64 // unit that stays unsharded from forward to the end of backward (FSDP)
 	ddp   bool    // live are DDP's buckets: they exist as long as gradients do
 }
@@ -27,7 +26,8 @@ type gathered struct {
 // FSDP: the root unit holds embedding, head and final norm. In backward the current and the prefetched layer are unsharded, and
 // one layer's unsharded gradient waits for its reduction; of a frozen base one layer is. At the end of forward FSDP1 has
 // resharded all layers, FSDP2 keeps the last. (Measured on HF with two and four ranks to about 20 MB.) ZeRO-3: at most
-// stage3_max_live_parameters are gathered, those of the first layers stay over the step to be used again, and the gradient bucket is doubled by overlap_comm. ZeRO-1 and -2: the gradient
+// stage3_max_live_parameters are gathered, all of them are partitioned again before the step (stage3.py, _partition_all_parameters), and
+// the gradient bucket is doubled by overlap_comm. ZeRO-1 and -2: the gradient
 // bucket alone. DDP: the reducer's buckets are a copy of the gradients unless gradients are views into them, as in Megatron.
 func (j *job) gathered() gathered {
 	var g gathered
@@ -60,7 +60,6 @@ func (j *job) gathered() gathered {
 		// A module's parameters are gathered together, whatever the limit.
 		unit := max(n.layer, n.embedding, n.head)
 		g.live = max(min(float64(j.buckets.MaxLive.Or(defaultMaxLive)), n.all), unit) * j.gatherBytes()
-		g.kept = g.live
 		if j.lora == nil {
 			bucket := float64(defaultBucket)
 			if j.buckets.Auto.Or(false) {
@@ -73,7 +72,7 @@ func (j *job) gathered() gathered {
 		if j.lora == nil {
 			g.live = min(j.bucketBytes(defaultBucket), n.trainable*2*2)
 		}
-	case j.sharding == plan.DDP:
+	case j.sharding == plan.DDP && j.wrapped:
 		g.ddp = true
 		if !j.megatron() && !j.buckets.GradientAsBucketView.Or(false) {
 			g.live = n.trainable * j.dtypes.gradient
@@ -137,10 +136,31 @@ func (j *job) bucketBytes(defaultSize float64) float64 {
 }
 
 // castWeights are the 16-bit copies of fp32 weights that torch.autocast caches from their first use to the end of forward, and
-// that autograd keeps to the end of backward. The embedding needs none.
+// that autograd keeps to the end of backward. The embedding needs none. Only leaves in fp32 that need a gradient are cached
+// (aten/src/ATen/autocast_mode.cpp, cached_cast), so that of an adapter it is the adapter alone: weights in 16 bits are not cast at
+// all, and quantised ones are unpacked for one product. A frozen base in fp32 is cast for each product, and autograd keeps that
+// copy for the gradient of the input, unless the layer is recomputed.
 func (j *job) castWeights() float64 {
 	if !j.autocast() || j.sharding.FSDP() {
 		return 0
+	}
+	if j.lora != nil {
+		copies := 0.0
+		if j.lora.bytes == 4 {
+			copies = 2 * j.local.trainable
+		}
+		if j.frozenElement == 4 && j.quantization == plan.NoQuantization {
+			kept := j.local.body
+			switch j.checkpointing {
+			case plan.NoCheckpointing:
+			case plan.Half:
+				kept /= 2
+			default:
+				kept = j.local.layer
+			}
+			copies += 2 * (kept + float64(j.counts.Head)/j.tensor)
+		}
+		return copies
 	}
 	if j.model.Encoder() {
 		return 2 * float64(j.counts.Body)
@@ -174,42 +194,88 @@ func (j *job) embeddingGradient() float64 {
 	return 0
 }
 
-// stepTemporaries is what the optimizer step needs for a moment: the foreach kernels one list the size of a state
-// (exp_avg_sq.sqrt()), a loop the same for the largest tensor, fused kernels nothing; DeepSpeed an fp32 copy of its gradient
-// partition (stage 3: of a sub-group of it); Adafactor three fp32 copies of the largest tensor.
+// stepTemporaries is what the optimizer step needs for a moment besides states and gradients, bytes.
 func (j *job) stepTemporaries() float64 {
 	n := j.local.trainable
-	shards := 1.0
 	if j.sharding.States() {
-		shards = j.shard
+		n /= j.shard
 	}
-	if j.optimizer == plan.Adafactor {
-		return j.vocab * j.hidden * 4 * 3
-	}
-	if j.offloadOptimizer != plan.NoOffload {
-		return 0
-	}
-	if j.precision == plan.DeepSpeedMixed {
-		switch j.sharding {
-		case plan.ZeRO1, plan.ZeRO2, plan.NoSharding, plan.DDP:
-			return n * 4 / shards
-		case plan.ZeRO3:
-			return min(float64(j.buckets.SubGroup.Or(defaultSubGroup)), n/j.shard) * 4
-		}
-		return 0
-	}
+	state := j.dtypes.state
 	switch {
+	case j.offloadOptimizer != plan.NoOffload && j.optimizer != plan.Adafactor:
+		return 0 // DeepSpeedCPUAdam steps in host memory
+	case j.precision == plan.DeepSpeedBF16Optimizer:
+		return j.kernelTemporaries(n, state) // its fp32 gradients are there already
+	case j.sharding.ZeRO() || j.precision == plan.DeepSpeedMixed:
+		return j.partitionStep(n)
+	case j.optimizer == plan.Adafactor && j.flat():
+		return n * 2 * 4
+	case j.optimizer == plan.Adafactor:
+		return j.vocab * j.hidden * 4 * 3
 	case j.megatron() && j.half:
-		return n * 4 / shards // fp32 copies of the 16-bit gradients
-	case j.kernel == plan.Foreach && j.optimizer == plan.AdamW:
-		return n * j.dtypes.state / shards
-	case j.optimizer == plan.Muon:
+		return n * 4 // fp32 copies of the 16-bit gradients
+	case j.kernel == plan.Loop || j.optimizer == plan.Muon:
+		return j.kernelTemporaries(j.vocab*j.hidden/j.tensor, state)
+	}
+	return j.kernelTemporaries(n, state)
+}
+
+// partitionStep is the step of DeepSpeed, which works on flat partitions of n parameters: the gradients of a rank are copied into one
+// flat tensor, and that to the type of the master weights; then both are freed, and the kernel runs on the whole partition at once
+// (runtime/zero/stage_1_and_2.py, step; stage3.py does so for sub_group_size parameters at a time, and its gradients stay in their
+// buffer). What a kernel takes thus comes on top of an fp32 copy of the gradients.
+func (j *job) partitionStep(n float64) float64 {
+	n, flat, master := j.partition(n)
+	freed := flat // its gradients are counted beside
+	if j.sharding == plan.ZeRO3 {
+		freed = 0
+	}
+	if j.dtypes.master == 0 {
+		return max(n*flat, n*(flat-freed)+j.kernelTemporaries(n, j.dtypes.state)) // the kernel reads the flat copy
+	}
+	return max(n*(flat+master), n*(master-freed)+j.kernelTemporaries(n, master))
+}
+
+// partition is how many of n parameters are stepped at once, and the bytes of one element of the flat copy of their gradients and of
+// the copy in the type of the master weights.
+func (j *job) partition(n float64) (at, flat, master float64) {
+	switch j.sharding {
+	case plan.ZeRO3:
+		n = min(float64(j.buckets.SubGroup.Or(defaultSubGroup)), n)
+	case plan.ZeRO1, plan.ZeRO2:
+	default:
+		return n, 0, j.dtypes.master
+	}
+	return n, j.dtypes.gradient, j.dtypes.master
+}
+
+// kernelTemporaries is what a kernel of the update rule takes beside n parameters that it steps at once, with states of so many bytes.
+// Fused kernels (torch's, Apex's, DeepSpeed's FusedAdam and FusedLion, bitsandbytes) take nothing. torch's foreach Adam makes one list
+// of exp_avg_sq.sqrt(), before torch 2.1 a second one; its loop two tensors (torch/optim/adam.py: sqrt, and the quotient of it).
+func (j *job) kernelTemporaries(n, state float64) float64 {
+	switch j.optimizer {
+	case plan.AdamW:
+		switch j.kernel {
+		case plan.Foreach:
+			return j.adamCopies * n * state
+		case plan.Loop:
+			return 2 * n * state
+		}
+	case plan.Adafactor:
+		return 2 * n * 4 // the square of the gradient, and the update
+	case plan.Muon:
 		return 3 * 2 * float64(j.counts.LargestMatrix) / j.tensor // Newton-Schulz iterates in bf16
-	case j.kernel == plan.Loop:
-		return j.vocab * j.hidden * j.dtypes.state * 2
+	case plan.Lion, plan.SGDMomentum, plan.SGD:
+		if j.kernel == plan.Loop {
+			return 2 * n * state
+		}
 	}
 	return 0
 }
+
+// flat reports whether the optimizer sees one-dimensional pieces of weights instead of matrices: the partitions of ZeRO, and FSDP1's
+// shards of flattened units.
+func (j *job) flat() bool { return j.sharding.ZeRO() || j.sharding == plan.FSDP1 }
 
 // workspace is what cuBLAS takes from the allocator: one for the thread of forward and one for that of backward, 32 MiB each on
 // Hopper and later, 8 MiB before (PyTorch, CUDABlas.cpp and CublasHandlePool.cpp).

@@ -70,7 +70,7 @@ func Estimate(p *plan.Plan) (usage *Usage, missing Missing, err error) {
 func (j *job) estimate() *Usage {
 	u := j.usage()
 	u.Assumed, u.Open = j.assumed, j.open
-	if len(j.open) > 0 {
+	if len(j.open) > 0 || j.likely != (likely{}) {
 		low, high := j.favourable().usage(), j.adverse().usage()
 		u.Peak.widen(low.Peak, high.Peak)
 		u.Total.widen(low.Total, high.Total)

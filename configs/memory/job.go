@@ -18,6 +18,7 @@ const (
 	MissingSharding  = "sharding"
 	MissingLoss      = "loss-kernel"
 	MissingStack     = "stack"
+	MissingDType     = "dtype" // of the weights as they are loaded
 )
 
 // Missing are the names of facts without which a question has no answer, in the order in which they are best supplied.
@@ -87,13 +88,26 @@ type job struct {
 	hcclBufferMB                   float64
 
 	open    Missing  // facts about the software that were not stated; the bounds cover every case of them
+	likely  likely   // what is taken for granted and may be otherwise; the bounds cover that too, and a verdict is still given
 	assumed []string // dotted names of values that were not stated and for which the common case was taken
+
+	frozenElement float64 // bytes of one weight of a frozen base that is not quantised
+	reduceElement float64 // bytes of one gradient that waits unsharded for its reduction (FSDP, no_sync); 0: the compute type
+	wrapped       bool    // DDP wraps the model, on one rank too
+	adamCopies    float64 // lists of the size of a state that torch's foreach Adam makes for a moment
 
 	ungathered bool // leave communication buffers and gathered weights out, where who shards is open
 
 	element float64 // bytes of one activation element: 4 in fp32, else 2
 	dtypes  stateBytes
 	local   localParameters
+}
+
+// likely are defaults that depend on a release or on the number of ranks, which nothing states.
+type likely struct {
+	alone  bool // DDP by default, on an unknown number of ranks: one rank has no buckets
+	kernel bool // the kernel of the optimizer step is a default
+	reduce bool // the type in which FSDP2 reduces
 }
 
 // loraJob is a low-rank adapter, resolved.
@@ -175,6 +189,7 @@ func newJob(p *plan.Plan) (j *job, missing Missing, err error) {
 		j.data = float64(n)
 	} else {
 		j.data = 1
+		j.likely.alone = j.sharding == plan.DDP && p.Sharding.How() < plan.IsWritten
 		if j.sharding != plan.NoSharding && j.sharding != plan.DDP {
 			missing.add(MissingWorld)
 		}
@@ -184,6 +199,9 @@ func newJob(p *plan.Plan) (j *job, missing Missing, err error) {
 		j.shard = float64(n)
 	}
 	j.choices(p)
+	j.setDTypes(p)
+	// Only a wrapper that the files or the code ask for is there on one rank; Hugging Face's and Lightning's own choice is none.
+	j.wrapped = j.data > 1 || !p.Parallel.Data.Known() || p.Sharding.How() >= plan.IsWritten
 	if rank, ok := p.LoRA.Rank.Get(); ok && rank > 0 {
 		targets, known := p.LoRA.Targets.Get()
 		if !known {
@@ -202,6 +220,29 @@ func newJob(p *plan.Plan) (j *job, missing Missing, err error) {
 	j.setSoftware(p, model)
 	j.setModel(model)
 	return j, nil, nil
+}
+
+// setDTypes takes over in what types weights lie and gradients are reduced. Releases of transformers before 5 load weights in
+// fp32 and later ones in the type of the checkpoint, so that a run that states no type of its weights is open.
+func (j *job) setDTypes(p *plan.Plan) {
+	params, stated := p.DType.Params.Get()
+	rank, _ := p.LoRA.Rank.Get()
+	j.frozenElement = 2
+	byDefault := p.DType.Compute.How() == plan.IsDefault
+	if stated && params == plan.Float32 || !stated && j.precision == plan.FP32 && !byDefault {
+		j.frozenElement = 4
+	}
+	quantized := rank > 0 && j.quantization != plan.NoQuantization
+	if !stated && !quantized && p.Precision.How() == plan.IsDerived && p.Stack.Is(plan.HF) &&
+		(j.precision == plan.Autocast || j.precision == plan.FP32 && byDefault) {
+		j.open.add(MissingDType)
+	}
+	switch reduce, known := p.DType.Reduce.Get(); {
+	case known && reduce == plan.Float32:
+		j.reduceElement = 4
+	case !known:
+		j.likely.reduce = j.sharding == plan.FSDP2 && j.fsdp.NoSync.Or(false) && j.accumulation > 1
+	}
 }
 
 // setSoftware takes over whose model code and loss run. Where the plan does not say so, the common case is taken, and the job
@@ -238,6 +279,14 @@ func (j *job) setSoftware(p *plan.Plan, m *catalog.ModelSpec) {
 // favourable is the job with the open choices made so that it needs the least; adverse so that it needs the most.
 func (j *job) favourable() *job {
 	c := *j
+	c.wrapped = c.wrapped && !c.likely.alone
+	if c.likely.kernel {
+		c.kernel = plan.Fused
+	}
+	if slices.Contains(c.open, MissingDType) {
+		c.frozenElement, c.precision = 2, plan.Pure16
+		c.resize()
+	}
 	if slices.Contains(c.open, MissingLoss) {
 		c.loss = plan.FusedLinear
 	}
@@ -249,6 +298,15 @@ func (j *job) favourable() *job {
 
 func (j *job) adverse() *job {
 	c := *j
+	if c.likely.kernel {
+		c.kernel, c.adamCopies = plan.Foreach, 2
+	}
+	if c.likely.reduce {
+		c.reduceElement = 4
+	}
+	if slices.Contains(c.open, MissingDType) {
+		c.frozenElement = 4
+	}
 	if slices.Contains(c.open, MissingLoss) && !c.model.Encoder() {
 		c.loss = plan.FP32CopyShifted
 	}
@@ -264,6 +322,9 @@ func (j *job) choices(p *plan.Plan) {
 	if j.megatron() && p.Optimizer.Kernel.How() <= plan.IsDefault {
 		j.kernel = plan.Fused // Megatron steps with the fused Adam of Transformer Engine or Apex
 	}
+	j.adamCopies = 1
+	how := p.Optimizer.Kernel.How()
+	j.likely.kernel = how == plan.IsDefault && p.Stack.Is(plan.HF) && j.optimizer == plan.AdamW
 	j.half = p.DType.Compute.Is(plan.Float16)
 	j.inBackward = p.Optimizer.InBackward.Or(false)
 	j.checkpointing = p.Checkpointing.Kind.Or(plan.NoCheckpointing)

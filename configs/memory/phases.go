@@ -92,7 +92,6 @@ func (j *job) phases(s states, act activations, g gathered) []phase {
 	if g.ddp {
 		step.Buffers = g.live
 	}
-	step.Gathered = g.kept
 
 	load := Parts{Weights: s.weights, Gathered: g.root}
 	if j.sharding.Weights() {
@@ -121,15 +120,29 @@ func (j *job) lastStage(s states, act activations, logits, final, gradients floa
 		Activations: act.saved*j.inFlightLast()/j.inFlight() + final, Logits: logits}
 }
 
+// unreducedBytes is the size of one gradient that no_sync leaves unreduced: whole gradients gather on every rank, in FSDP1 in the
+// type of the unsharded weights (_runtime_utils.py, _post_backward_hook returns before the cast to the type of reduction), in
+// FSDP2 in that type (_fsdp_param.py, to_accumulated_grad_if_needed).
+func (j *job) unreducedBytes() float64 {
+	if j.sharding == plan.FSDP2 && j.reduceElement > 0 {
+		return j.reduceElement
+	}
+	if j.precision == plan.FSDPMixed {
+		return 2
+	}
+	return j.dtypes.gradient
+}
+
 // persistentGradients are gradients that exist during forward: those of earlier micro-batches under accumulation, and always
 // where they live in buffers of their own (Megatron, DeepSpeed's BF16_Optimizer, DDP's buckets).
 func (j *job) persistentGradients(s states) float64 {
 	switch {
 	case j.inBackward:
 		return 0
-	case j.accumulation > 1 && j.sharding.FSDP() && j.fsdp.NoSync.Or(false):
-		// no_sync skips the reduction, so that whole gradients gather on every rank.
-		return j.local.trainable * j.dtypes.gradient
+	case j.accumulation > 1 && j.sharding.FSDP() && j.shard > 1 && j.fsdp.NoSync.Or(false):
+		return j.local.trainable * j.unreducedBytes()
+	case j.sharding == plan.ZeRO3 && j.offloadOptimizer == plan.NoOffload:
+		return s.gradients // one flat buffer from the first step on (stage3.py, grad_partitions_flat_buffer)
 	case j.accumulation > 1, j.precision == plan.MegatronMixed, j.precision == plan.DeepSpeedBF16Optimizer,
 		j.sharding == plan.DDP && j.buckets.GradientAsBucketView.Or(false):
 		return s.gradients

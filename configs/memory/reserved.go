@@ -29,21 +29,24 @@ func (j *job) fragmentation() float64 {
 	return 1.30
 }
 
-// reserved is what the allocator holds in the course of a step: states do not fragment. DeepSpeed steps on flat buffers that no
-// block cached in backward is large enough for, so that both are held.
+// reserved is what the allocator holds in the course of a step: states do not fragment. DeepSpeed steps on a flat fp32 copy of the
+// gradients that no block cached in backward is large enough for, so that both are held; the 16-bit one before it finds a block
+// there, though none among those of weights that were gathered.
 func (j *job) reserved(allocated, static float64, phases []phase) float64 {
 	static = min(allocated, static)
 	reserved := static*1.01 + (allocated-static)*j.fragmentation()
 	if j.precision == plan.DeepSpeedMixed && j.sharding.ZeRO() {
-		step, backward := 0.0, 0.0
+		step, backward, gathered := 0.0, 0.0, 0.0
 		for _, ph := range phases {
+			gathered = max(gathered, ph.parts.Gathered)
 			if moving := ph.parts.Sum() - static; ph.name == PhaseStep {
 				step = ph.parts.Temporaries
 			} else if moving > backward {
 				backward = moving
 			}
 		}
-		reserved = max(reserved, static*1.01+step+backward*j.fragmentation())
+		n, flat, _ := j.partition(j.local.trainable / j.shard)
+		reserved = max(reserved, static*1.01+step-n*flat+backward*j.fragmentation(), static*1.01+(step+gathered)*j.fragmentation())
 	}
 	return reserved
 }

@@ -90,17 +90,18 @@ func (s *search) try(found []candidate, taken []*setting) []candidate {
 	var sizes [maxMicroSettings + 1]float64
 	n := s.micros(&c.job, sizes[:])
 	usable := float64(s.device.UsableBytes)
-	at := func(i int) (needs, peak float64) {
+	at := func(i int) (needs, most, peak float64) {
 		j := c.job
 		j.setMicro(sizes[i])
 		j.resize()
-		peak = j.peak()
-		return peak*unavoidableWaste + j.fixed(), peak
+		peak, most = j.peak()
+		return peak*unavoidableWaste + j.fixed(), most*unavoidableWaste + j.fixed(), peak
 	}
-	first := func(limit float64) int {
+	roomy := func(needs, most, _ float64) bool { return needs <= tightShare*usable && most <= usable }
+	first := func(enough func(needs, most, peak float64) bool) int {
 		low, high := 0, n
 		for low < high {
-			if middle := (low + high) / 2; must(at(middle)) <= limit {
+			if middle := (low + high) / 2; enough(at(middle)) {
 				high = middle
 			} else {
 				low = middle + 1
@@ -109,7 +110,7 @@ func (s *search) try(found []candidate, taken []*setting) []candidate {
 		return low
 	}
 	add := func(i int) {
-		needs, peak := at(i)
+		needs, most, peak := at(i)
 		if len(taken) == 0 && sizes[i] == s.today.micro {
 			return // today's
 		}
@@ -117,29 +118,27 @@ func (s *search) try(found []candidate, taken []*setting) []candidate {
 		j.setMicro(sizes[i])
 		j.resize()
 		found = append(found, candidate{taken: append([]*setting(nil), taken...), micro: sizes[i], peak: peak, needs: needs, fits: needs <= usable,
-			tight: needs > tightShare*usable, numerics: c.numerics, throughput: j.keeps(s.perToken)})
+			tight: !roomy(needs, most, peak), numerics: c.numerics, throughput: j.keeps(s.perToken)})
 	}
-	largest := first(usable)
+	largest := first(func(needs, _, _ float64) bool { return needs <= usable })
 	if largest == n {
 		add(n - 1)
 		return found
 	}
 	add(largest)
-	if roomy := first(tightShare * usable); roomy != largest && roomy < n {
-		add(roomy)
+	if spacious := first(roomy); spacious != largest && spacious < n {
+		add(spacious)
 	}
 	return found
 }
 
-func must(needs, _ float64) float64 { return needs }
-
-// peak is the largest phase, bytes.
-func (j *job) peak() float64 {
-	most := 0.0
-	for _, ph := range j.phases(j.states(), j.activations(), j.gathered()) {
-		most = max(most, ph.parts.Sum())
+// peak is the largest phase, and its upper bound, bytes.
+func (j *job) peak() (peak, most float64) {
+	s := j.states()
+	for _, ph := range j.phases(s, j.activations(), j.gathered()) {
+		peak = max(peak, ph.parts.Sum())
 	}
-	return most
+	return peak, float64(j.peakRange(peak, s.weights+s.optimizer).High)
 }
 
 // fixed is what a process needs besides its tensors.

@@ -99,6 +99,9 @@ func (j *job) optimizerBytes(state float64) float64 {
 	case plan.SGD:
 		return 0
 	case plan.Adafactor:
+		if j.flat() {
+			return 4 // nothing to factor in one dimension (transformers, Adafactor._get_options)
+		}
 		return 0.01 * state
 	case plan.Muon:
 		return 1.1 * state
@@ -176,7 +179,7 @@ func (j *job) frozenWeights() float64 {
 		return 0
 	}
 	if j.quantization == plan.NoQuantization {
-		return j.local.frozen * 2
+		return j.local.frozen * j.frozenElement
 	}
 	whole := float64(j.counts.Embedding + j.counts.Head)
 	if j.stack == plan.LitGPT {

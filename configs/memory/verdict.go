@@ -13,7 +13,7 @@ type Verdict string
 // The verdicts.
 const (
 	Fits      Verdict = "fits"
-	Tight     Verdict = "tight" // more than nine tenths of the device, or more than all of it within the error of the estimate
+	Tight     Verdict = "tight" // more than nine tenths of the device, or more than all of it within the bounds of the estimate
 	Overflows Verdict = "overflows"
 	Unknown   Verdict = "unknown"
 )
@@ -22,8 +22,16 @@ const (
 // of uneven length need more than the average one.
 const tightShare = 0.92
 
+// Near reports whether the estimate itself is so close to the limit, or beyond it, that a longer batch can end the run; a tight run
+// whose bounds alone reach the limit is not.
+func (u *Usage) Near(device *catalog.DeviceSpec) bool {
+	return float64(u.Needed.Bytes) > tightShare*float64(device.UsableBytes)
+}
+
 // Fit compares an estimate with a device. A run overflows only for certain: when its states alone do not fit, or when even
-// the lower bound of what it needs does not. It is unknown without a device, and where facts that were not stated decide.
+// the lower bound of what it needs does not. It is tight where what the device shows, context, communicators and the waste of the
+// allocator included, is more than there is, or the bounds of the need lie on both sides of that: the cache is given back before
+// an allocation fails, so that the run can live, or not. It is unknown without a device, and where facts that were not stated decide.
 func Fit(u *Usage, device *catalog.DeviceSpec) Verdict {
 	if u == nil || device == nil {
 		return Unknown
@@ -34,7 +42,7 @@ func Fit(u *Usage, device *catalog.DeviceSpec) Verdict {
 		return Overflows
 	case len(u.Open) > 0 && u.Needed.High > usable:
 		return Unknown
-	case float64(u.Needed.Bytes) > tightShare*float64(usable):
+	case u.Near(device), u.Needed.High > usable, u.Total.Bytes > usable:
 		return Tight
 	}
 	return Fits

@@ -30,7 +30,7 @@ var HbmTight = &lint.Rule{
 			return
 		}
 		report, err := run.Memory()
-		if err != nil || report.Usage == nil || report.Verdict != memory.Tight || leastNeed(run, device) != nil {
+		if err != nil || report.Usage == nil || report.Verdict != memory.Tight || !report.Usage.Near(device) || leastNeed(run, device) != nil {
 			return
 		}
 		n := need{bytes: report.Usage.Needed.Bytes, usage: report.Usage, plan: &run.Plan}
