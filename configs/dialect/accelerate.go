@@ -39,6 +39,9 @@ func accelerateAfter(r *reader) {
 	case "FSDP":
 		accelerateFSDP(r)
 	case "MULTI_GPU", "MULTI_NPU", "MULTI_XPU", "MULTI_HPU", "MULTI_MLU", "MULTI_CPU", "MULTI_SDAA", "MULTI_MUSA":
+		if n, ok := r.integer(r.find("num_processes")); ok && n == 1 {
+			r.derive("sharding", "none", "accelerate wraps nothing on one process", r.find("distributed_type"), r.find("num_processes"))
+		}
 		r.set("sharding", "ddp", r.find("distributed_type"))
 	case "NO":
 		r.set("sharding", "none", r.find("distributed_type"))
@@ -139,9 +142,9 @@ func accelerateFSDP(r *reader) {
 			r.set("offload.param", "cpu", f)
 		}
 	}
+	r.unreduced()
 	r.assume("offload.optimizer", "none")
 	r.assume("offload.param", "none")
-	r.assumeOf("fsdp.no_sync", true, "accelerate reduces gradients once a step, unless sync_each_batch is set")
 	if f := key("activation_checkpointing"); f.state == written {
 		if on, known := r.truth(f); known && on {
 			r.set("checkpointing.kind", "full", f)

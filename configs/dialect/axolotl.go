@@ -93,6 +93,7 @@ func axolotlAfter(r *reader) {
 		offload := entry{field: "checkpointing.offload", keys: paths("activation_offloading")}
 		r.apply(&offload)
 	}
+	r.reducesEach()
 	axolotlAdapter(r)
 	r.adapterAutocast()
 	if f := r.find("fsdp_config.activation_checkpointing"); f.state == absent && r.find("fsdp").state == absent && r.find("fsdp_config").state == absent && r.find("deepspeed").state == absent {

@@ -84,6 +84,7 @@ func deepspeedAfter(r *reader) {
 	deepspeedZero(r)
 	deepspeedPrecision(r)
 	deepspeedOptimizer(r)
+	deepspeedKernel(r)
 	if on, known := r.truth(r.find("expert_parallel.enabled")); on && known {
 		r.apply(&entry{field: "parallel.expert", keys: paths("expert_parallel.autoep_size"), absent: 1})
 	}
@@ -263,6 +264,23 @@ func deepspeedBefore(r *reader) {
 		for _, field := range []string{"batch.global", "batch.micro", "batch.accumulation"} {
 			r.forget(field)
 		}
+	}
+}
+
+// deepspeedKernel: the engine builds FusedAdam for Adam and AdamW, or its CPU kernel where the states are offloaded, and torch's own
+// optimizer only where torch_adam is on (runtime/engine.py, _configure_basic_optimizer).
+func deepspeedKernel(r *reader) {
+	kind := r.find("optimizer.type")
+	if name := strings.ToLower(r.text(kind)); name != "adam" && name != "adamw" {
+		return
+	}
+	switch torch, known := r.truth(r.find("optimizer.params.torch_adam")); {
+	case !known:
+		r.forget("optimizer.kernel")
+	case torch:
+		r.derive("optimizer.kernel", "foreach", "torch's own choice on a device", r.find("optimizer.params.torch_adam"))
+	default:
+		r.derive("optimizer.kernel", "fused", "FusedAdam", kind)
 	}
 }
 

@@ -316,6 +316,7 @@ func (r *reader) hfCheckpointing(path string, on bool, version string) {
 // launcher decides: DDP, unless accelerate's own config says otherwise.
 func (r *reader) hfSharding() {
 	fsdp, config := r.find("fsdp"), r.find("fsdp_config")
+	r.reducesEach()
 	if deepspeed := r.find("deepspeed"); deepspeed.state != absent {
 		r.zeroByName(deepspeed)
 		r.forget("sharding")
@@ -335,7 +336,7 @@ func (r *reader) hfSharding() {
 		r.assumeOf("offload.param", "none", "no fsdp and no deepspeed")
 		return
 	}
-	r.noSync("accelerator_config.gradient_accumulation_kwargs.sync_each_batch")
+	r.unreduced(syncEachBatch, "sync_each_batch")
 	if slices.Contains(options, "fsdp2") { // ms-swift's own settings
 		r.set("sharding", "fsdp2", fsdp)
 		r.derive("checkpointing.kind", "full", "ms-swift's fsdp2 recomputes every layer", fsdp)
@@ -384,16 +385,27 @@ func (r *reader) hfSharding() {
 	}
 }
 
-// noSync: without sync_each_batch accelerate leaves the gradients of inner micro-batches whole on each rank under FSDP.
-func (r *reader) noSync(path string) {
-	f := r.find(path)
-	switch on, known := r.truth(f); {
-	case !known:
+const syncEachBatch = "accelerator_config.gradient_accumulation_kwargs.sync_each_batch"
+
+// reducesEach reads sync_each_batch also where nothing of FSDP is written here: accelerate's own config may say that it shards.
+func (r *reader) reducesEach() {
+	if on, known := r.truth(r.find(syncEachBatch)); on && known {
+		r.set("fsdp.no_sync", false, r.find(syncEachBatch))
+	}
+}
+
+// unreduced: under accumulation Hugging Face's Trainer and accelerate's accumulate() skip the reduction of all micro-batches but the
+// last (Accelerator.no_sync; for FSDP2 from accelerate 1.11 on), unless sync_each_batch is set. That is read by the Trainer up to
+// transformers 4.46 and from 5.0 on. The paths are where sync_each_batch may be.
+func (r *reader) unreduced(paths ...string) {
+	config, each := r.find("accelerator_config"), r.first(paths...)
+	switch on, known := r.truth(each); {
+	case !known, config.state == written && config.node.Kind == configs.Scalar && !isBlank(r.constant(config)):
 		r.forget("fsdp.no_sync")
-	case f.state == written:
-		r.set("fsdp.no_sync", !on, f)
+	case each.state == written:
+		r.set("fsdp.no_sync", !on, each)
 	default:
-		r.assumeOf("fsdp.no_sync", true, "accelerate reduces gradients once a step, unless sync_each_batch is set")
+		r.assumeOf("fsdp.no_sync", true, "accelerate reduces gradients at the last micro-batch alone; for FSDP2 from 1.11 on")
 	}
 }
 

@@ -132,7 +132,7 @@ func (r *reader) accelerateFSDPFlags(kind string) {
 	if f := r.find("fsdp_activation_checkpointing"); r.isOn("fsdp_activation_checkpointing") {
 		r.set("checkpointing.kind", "full", f)
 	}
-	r.assumeOf("fsdp.no_sync", true, "accelerate reduces gradients once a step, unless sync_each_batch is set")
+	r.unreduced()
 }
 
 // srun starts one process a task.

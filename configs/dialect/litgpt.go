@@ -154,6 +154,7 @@ func litgptSharding(r *reader, pretrain bool) {
 		r.assumeOf("checkpointing.kind", "none", "litgpt recomputes only under FSDP")
 	case ok && n > 1 || hasNodes && nodes > 1:
 		r.derive("sharding", "fsdp1", "several devices: FSDP", devices, r.find("num_nodes"))
+		r.assumeOf("fsdp.no_sync", true, "litgpt reduces gradients at the last micro-batch alone (fabric.no_backward_sync)")
 		if !r.has("lora_r") {
 			r.assumeOf("checkpointing.kind", "full", "litgpt's FSDP strategy recomputes each block")
 		} else {

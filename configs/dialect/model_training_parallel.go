@@ -80,6 +80,8 @@ var plainOptimizers = map[string]string{
 	"decoupled_adamw": "adamw", "muon": "muon",
 }
 
+// modelTrainingParallelAfter reads checkpoint_every: n as the loops that go with such files have it, `if i % n == 0: layer(x)`, and
+// checkpoint(layer, x) otherwise: every n-th layer is stored and the others are recomputed, with 1 none of them.
 func modelTrainingParallelAfter(r *reader) {
 	r.zeroStage(r.first("parallel.zero_stage", "training.zero_stage", "parallel.zero.stage"))
 	checkpoint, every := r.first("training.gradient_checkpointing", "training.activation_checkpointing"), r.find("training.checkpoint_every")
@@ -90,10 +92,10 @@ func modelTrainingParallelAfter(r *reader) {
 	case checkpoint.state == written && !enabled:
 		r.set("checkpointing.kind", "none", checkpoint)
 	case every.state == written && isCount && n > 1:
-		r.set("checkpointing.kind", "every_n", every)
+		r.set("checkpointing.kind", "all_but_nth", every)
 		r.set("checkpointing.every", n, every)
 	case every.state == written && isCount && n == 1:
-		r.set("checkpointing.kind", "full", every)
+		r.set("checkpointing.kind", "none", every)
 	case enabled:
 		r.set("checkpointing.kind", "full", checkpoint)
 	default:

@@ -143,7 +143,7 @@ var Accelerator = &Dialect{
 		{field: "dtype.compute", keys: paths("mixed_precision"), read: dtype},
 		{field: "batch.accumulation", keys: paths("gradient_accumulation_steps", "gradient_accumulation_plugin.num_steps")},
 	},
-	after: func(r *reader) { r.noSync("gradient_accumulation_plugin.sync_each_batch") },
+	after: func(r *reader) { r.unreduced("gradient_accumulation_plugin.sync_each_batch") },
 }
 
 // DeepSpeedPlugin are the arguments of accelerate's plugin for DeepSpeed, in a script. With a config of its own everything

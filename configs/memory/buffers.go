@@ -155,6 +155,8 @@ func (j *job) castWeights() float64 {
 			case plan.NoCheckpointing:
 			case plan.Half:
 				kept /= 2
+			case plan.AllButNth:
+				kept /= j.every
 			default:
 				kept = j.local.layer
 			}

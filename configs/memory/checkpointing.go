@@ -1,6 +1,10 @@
 package memory
 
-import "github.com/trainvet/trainvet/configs/plan"
+import (
+	"math"
+
+	"github.com/trainvet/trainvet/configs/plan"
+)
 
 // offloadedKept is the share of offloaded activations that is still on the device: about two layers of 40 in flight.
 const offloadedKept = 0.05
@@ -18,6 +22,7 @@ type activations struct {
 //	none       saved = L*layer                     segment = gradients of one layer
 //	full       saved = L*boundary                  segment = one recomputed layer + its gradients
 //	every n    saved = L/n*boundary                segment = n layers + gradients
+//	all but nth saved = L/n*layer + (L-L/n)*boundary, segment as full
 //	half       saved = L/2*(boundary + layer)      segment = as full
 //	selective  saved = L*(layer without what is recomputed)
 //
@@ -49,6 +54,13 @@ func (j *job) activations() activations {
 	case plan.EveryN:
 		act.saved = layers / j.every * act.boundary * inFlight
 		act.segment = j.every*act.layer + act.transient
+	case plan.AllButNth:
+		stored := math.Ceil(layers / j.every) // layer 0 and each n-th after it
+		act.saved = (stored*act.layer + (layers-stored)*act.boundary) * inFlight
+		act.segment = act.transient
+		if layers > stored {
+			act.segment += act.layer
+		}
 	case plan.Half:
 		act.saved = layers / 2 * (act.boundary + act.layer) * inFlight
 		act.segment = act.layer + act.transient

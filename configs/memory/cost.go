@@ -91,6 +91,8 @@ func (j *job) recomputed() float64 {
 	switch j.checkpointing {
 	case plan.Full, plan.EveryN:
 		return 1
+	case plan.AllButNth:
+		return 1 - 1/max(j.every, 1)
 	case plan.Half:
 		return 0.5
 	case plan.SelectiveOp:

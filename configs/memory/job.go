@@ -108,6 +108,7 @@ type likely struct {
 	alone  bool // DDP by default, on an unknown number of ranks: one rank has no buckets
 	kernel bool // the kernel of the optimizer step is a default
 	reduce bool // the type in which FSDP2 reduces
+	synced bool // FSDP2 under a release of accelerate that has no no_sync for it
 }
 
 // loraJob is a low-rank adapter, resolved.
@@ -237,11 +238,13 @@ func (j *job) setDTypes(p *plan.Plan) {
 		(j.precision == plan.Autocast || j.precision == plan.FP32 && byDefault) {
 		j.open.add(MissingDType)
 	}
+	unreduced := j.sharding == plan.FSDP2 && j.accumulation > 1 && j.fsdp.NoSync.Or(false)
+	j.likely.synced = unreduced && j.fsdp.NoSync.How() == plan.IsDefault
 	switch reduce, known := p.DType.Reduce.Get(); {
 	case known && reduce == plan.Float32:
 		j.reduceElement = 4
 	case !known:
-		j.likely.reduce = j.sharding == plan.FSDP2 && j.fsdp.NoSync.Or(false) && j.accumulation > 1
+		j.likely.reduce = unreduced
 	}
 }
 
@@ -282,6 +285,9 @@ func (j *job) favourable() *job {
 	c.wrapped = c.wrapped && !c.likely.alone
 	if c.likely.kernel {
 		c.kernel = plan.Fused
+	}
+	if c.likely.synced {
+		c.fsdp.NoSync = plan.Written(false)
 	}
 	if slices.Contains(c.open, MissingDType) {
 		c.frozenElement, c.precision = 2, plan.Pure16

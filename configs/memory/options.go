@@ -30,6 +30,9 @@ type Change struct {
 
 func (c Change) String() string { return fmt.Sprintf("%s %s -> %s", c.Name, c.From, c.To) }
 
+// noteworthy is the share of today's need above which a change saves too little to be offered.
+const noteworthy = 0.98
+
 // maxOptions bounds the answer, and maxFaster that about a device with room to spare.
 const (
 	maxOptions = 8
@@ -51,12 +54,14 @@ func OptionsOf(p *plan.Plan, device *catalog.DeviceSpec, can func(Change) bool) 
 		return nil
 	}
 	today.device = device
-	if Fit(today.estimate(), device) == Fits {
+	u := today.estimate()
+	if Fit(u, device) == Fits {
 		return nil
 	}
 	s := search{today: today, plan: p, device: device, perToken: today.secondsPerToken()}
 	found := s.run(possible(s.axes(), can))
-	fitting := slices.DeleteFunc(slices.Clone(found), func(c candidate) bool { return !c.fits })
+	less := noteworthy * float64(u.Needed.Bytes) // a tight run is not helped by what needs as much
+	fitting := slices.DeleteFunc(slices.Clone(found), func(c candidate) bool { return !c.fits || c.needs > less })
 	if len(fitting) == 0 {
 		slices.SortStableFunc(found, func(a, b candidate) int { return cmp.Compare(a.peak, b.peak) })
 		return s.options(found[:min(len(found), 1)])

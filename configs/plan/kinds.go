@@ -115,12 +115,13 @@ const (
 	Full               Checkpointing = "full"                // each layer
 	Half               Checkpointing = "half"                // every other layer
 	EveryN             Checkpointing = "every_n"             // blocks of n layers
+	AllButNth          Checkpointing = "all_but_nth"         // every n-th layer is stored, the others are recomputed each
 	SelectiveOp        Checkpointing = "selective_op"        // every second matmul and attention kept (torchtitan)
 	SelectiveAttention Checkpointing = "selective_attention" // attention core recomputed (Megatron)
 )
 
 func (Checkpointing) options() []string {
-	return []string{"none", "full", "half", "every_n", "selective_op", "selective_attention"}
+	return []string{"none", "full", "half", "every_n", "all_but_nth", "selective_op", "selective_attention"}
 }
 
 // Attention is the attention kernel.

@@ -161,7 +161,7 @@ type Schedule struct {
 // CheckpointingPlan is activation checkpointing (recomputation).
 type CheckpointingPlan struct {
 	Kind      Value[Checkpointing]
-	Every     Value[int64] // layers in a block, for every_n
+	Every     Value[int64] // layers in a block, for every_n; for all_but_nth one layer in so many is stored
 	Offload   Value[bool]  // checkpointed inputs live in host memory
 	Reentrant Value[bool]
 }
