@@ -96,6 +96,9 @@ type fitAnswer struct {
 	Options       []fitOption          `json:"options"`
 	Faster        []fitOption          `json:"faster"` // where much of the device is empty
 
+	// Alternatives are what the run needs by what its files leave open, where that has no single answer.
+	Alternatives []fitAlternative `json:"alternatives"`
+
 	phases []memory.Phase
 	needs  int64
 }
@@ -105,6 +108,21 @@ type (
 		What string `json:"what"`
 		Path string `json:"path"`
 		Line int    `json:"line"`
+	}
+	// fitAlternative is the run with everything settled: what was taken, and what the run then is.
+	fitAlternative struct {
+		Assumed     []fitAssumption `json:"assumed"`
+		Verdict     memory.Verdict  `json:"verdict"`
+		Peak        fitPeak         `json:"peak"`
+		DeviceBytes int64           `json:"device_bytes"`
+		NeedsBytes  int64           `json:"needs_bytes"` // what the device must have
+	}
+	// fitAssumption is a value that no file states. Varies tells those in which the alternatives differ.
+	fitAssumption struct {
+		Name   string `json:"name"`
+		Value  string `json:"value"`
+		Text   string `json:"text"`
+		Varies bool   `json:"varies"`
 	}
 	fitDevice struct {
 		Name        string `json:"name"`
@@ -177,7 +195,7 @@ type (
 func (a *app) answer(p *project, run *workspace.Run, tokens float64) fitAnswer {
 	report, err := run.Memory()
 	answer := fitAnswer{Path: run.Name, Plan: p.values(&run.Plan, false), Verdict: report.Verdict, Missing: []string{}, Unmodelled: []fitUnmodelled{}, Phases: map[string]int64{}, Assumed: []string{},
-		Options: []fitOption{}, Faster: []fitOption{}, AtLeastBytes: report.AtLeast}
+		Options: []fitOption{}, Faster: []fitOption{}, Alternatives: []fitAlternative{}, AtLeastBytes: report.AtLeast}
 	answer.Missing = append(answer.Missing, report.Missing...)
 	for _, u := range run.Plan.Unmodelled {
 		answer.Unmodelled = append(answer.Unmodelled, fitUnmodelled{u.What, u.At.Path, p.line(u.At)})
@@ -210,6 +228,9 @@ func (a *app) answer(p *project, run *workspace.Run, tokens float64) fitAnswer {
 			answer.Faster = append(answer.Faster, p.option(run, option, tokens))
 		}
 	}
+	if report.Verdict == memory.Unknown {
+		answer.settle(memory.FindAlternatives(&run.Plan))
+	}
 	switch {
 	case report.Verdict == memory.Overflows:
 		a.raise(exitFindings)
@@ -217,6 +238,21 @@ func (a *app) answer(p *project, run *workspace.Run, tokens float64) fitAnswer {
 		a.trouble("%s: cannot tell whether it fits: %s not known", output.Escape(run.Name), strings.Join(answer.Missing, ", "))
 	}
 	return answer
+}
+
+// settle takes over what the run needs by what is open.
+func (f *fitAnswer) settle(all memory.Alternatives) {
+	for _, row := range all.Rows {
+		u := row.Usage
+		next := fitAlternative{Verdict: row.Verdict, Peak: fitPeak{u.Peak.Bytes, u.Peak.Low, u.Peak.High, u.Phase}, DeviceBytes: u.Total.Bytes, NeedsBytes: u.Needed.Bytes}
+		for _, taken := range row.Varies {
+			next.Assumed = append(next.Assumed, fitAssumption{taken.Name, taken.Value, taken.Text, true})
+		}
+		for _, taken := range all.Same {
+			next.Assumed = append(next.Assumed, fitAssumption{taken.Name, taken.Value, taken.Text, false})
+		}
+		f.Alternatives = append(f.Alternatives, next)
+	}
 }
 
 // device is the device that the plan names, or nil.

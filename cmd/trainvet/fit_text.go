@@ -44,6 +44,7 @@ func (f *fitAnswer) print(out io.Writer, paint output.Paint) {
 		if f.AtLeastBytes > 0 {
 			fmt.Fprintf(out, "  needs at least %s per rank, whatever these are\n", gib(f.AtLeastBytes))
 		}
+		f.printAlternatives(out)
 		return
 	}
 	fmt.Fprintf(out, "  %s on the device per rank: %s allocated at the peak (%s, between %s and %s), %s reserved\n", gib(f.DeviceBytes), gib(f.Peak.Bytes),
@@ -61,6 +62,31 @@ func (f *fitAnswer) print(out io.Writer, paint output.Paint) {
 	}
 	f.printOptions(out)
 	f.printFaster(out)
+}
+
+// printAlternatives tells what the run needs by what is open, a line for each case.
+func (f *fitAnswer) printAlternatives(out io.Writer) {
+	for i, row := range f.Alternatives {
+		var same, differs []string
+		for _, taken := range row.Assumed {
+			if taken.Varies {
+				differs = append(differs, taken.Text)
+			} else {
+				same = append(same, taken.Text)
+			}
+		}
+		if i == 0 {
+			fmt.Fprintln(out, "  on the device per rank, by what these are:")
+			if len(same) > 0 {
+				fmt.Fprintf(out, "  (in every line: %s)\n", output.Escape(strings.Join(same, "; ")))
+			}
+		}
+		verdict := ""
+		if f.Device != nil {
+			verdict = fmt.Sprintf("  %-9s", row.Verdict)
+		}
+		fmt.Fprintf(out, "  %12s%s  %s\n", gib(row.DeviceBytes), verdict, output.Escape(strings.Join(differs, ", ")))
+	}
 }
 
 func phaseName(phase string) string { return strings.ReplaceAll(phase, "_", " ") }
