@@ -145,6 +145,10 @@ func TestNoSync(t *testing.T) {
 	if open.Peak.High < reduced.Peak.High || open.Peak.Bytes >= reduced.Peak.Bytes {
 		t.Errorf("the type of reduction is open: %v, in fp32 %v", open.Peak, reduced.Peak)
 	}
+	p.FSDP.NoSync = plan.Default(true, "accelerate from 1.11 on")
+	if synced, _, _ := Estimate(p); synced.Peak.Low > before.Peak.Bytes || synced.Peak.Bytes != open.Peak.Bytes {
+		t.Errorf("an older release reduces each micro-batch: %v, with it %v", synced.Peak, before.Peak)
+	}
 	p.Batch.Accumulation = plan.Written[int64](1)
 	if single, _, _ := Estimate(p); float64(single.Parts.Gradients) > 10e9 {
 		t.Errorf("without accumulation each backward reduces: %+v", single.Parts)

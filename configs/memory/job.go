@@ -108,7 +108,7 @@ type likely struct {
 	alone  bool // DDP by default, on an unknown number of ranks: one rank has no buckets
 	kernel bool // the kernel of the optimizer step is a default
 	reduce bool // the type in which FSDP2 reduces
-	synced bool // FSDP2 under a release of accelerate that has no no_sync for it
+	synced bool // FSDP2 under a release of accelerate that has no no_sync for it, or code of one's own that does not call accumulate()
 }
 
 // loraJob is a low-rank adapter, resolved.
@@ -238,13 +238,13 @@ func (j *job) setDTypes(p *plan.Plan) {
 		(j.precision == plan.Autocast || j.precision == plan.FP32 && byDefault) {
 		j.open.add(MissingDType)
 	}
-	unreduced := j.sharding == plan.FSDP2 && j.accumulation > 1 && j.fsdp.NoSync.Or(false)
-	j.likely.synced = unreduced && j.fsdp.NoSync.How() == plan.IsDefault
+	unreduced := j.sharding.FSDP() && j.accumulation > 1 && j.fsdp.NoSync.Or(false)
+	j.likely.synced = unreduced && j.fsdp.NoSync.How() == plan.IsDefault && (j.sharding == plan.FSDP2 || !p.Stack.Known())
 	switch reduce, known := p.DType.Reduce.Get(); {
 	case known && reduce == plan.Float32:
 		j.reduceElement = 4
 	case !known:
-		j.likely.reduce = unreduced
+		j.likely.reduce = unreduced && j.sharding == plan.FSDP2
 	}
 }
 
