@@ -218,7 +218,7 @@ func inFolder(folder, entry string) string {
 
 // leave notes what is no target, and may be or hold a Python file that others import.
 func (w *walker) leave(name string, entry workspace.Entry) {
-	if entry.Kind == workspace.Folder || entry.Kind == workspace.Link || strings.HasSuffix(name, ".py") {
+	if entry.Kind == workspace.Folder || entry.Kind == workspace.Link || mayBePython(name) {
 		w.left = append(w.left, name)
 	}
 }
@@ -372,6 +372,6 @@ func kindOnDisk(name string) source.Kind {
 	if path.Ext(name) != "" {
 		return source.KindOf(name, nil)
 	}
-	head, _ := readHead(name, 128)
+	head, _ := readHead(name, source.KindWindow)
 	return source.KindOf(name, head)
 }

@@ -131,7 +131,7 @@ func covered(file *source.File, doc source.Doc, comment source.Span, whole bool,
 		span.End++
 		return span
 	}
-	if extent.Len() > 0 && (file.Kind == source.Python || file.Kind == source.Shell || file.Kind == source.Requirements || file.Kind == source.Dockerfile) {
+	if extent.Len() > 0 && (file.Kind.IsPython() || file.Kind == source.Shell || file.Kind == source.Requirements || file.Kind == source.Dockerfile) {
 		extent.End = file.LineSpan(file.Line(extent.End)).End + 1 // `a; b` is one line to who comments it
 	}
 	return extent

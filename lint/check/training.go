@@ -276,13 +276,18 @@ func (w *Walk) outside(snapshot *workspace.Snapshot) (files []string, all bool) 
 		case strings.HasPrefix(path.Base(name), "."):
 		case snapshot.Kind(name) == workspace.Folder:
 			for _, inner := range snapshot.List(name) {
-				if strings.HasSuffix(inner, ".py") || strings.HasSuffix(inner, "/") || !strings.Contains(inner, ".") { // the last may be links
+				if mayBePython(inner) || strings.HasSuffix(inner, "/") { // or links
 					todo = append(todo, path.Join(name, inner))
 				}
 			}
-		case strings.HasSuffix(name, ".py"):
+		case snapshot.IsPython(name):
 			files = append(files, name)
 		}
 	}
 	return files, seen <= outsideLimit
+}
+
+// mayBePython reports whether the name of a file leaves it open that it is taken as Python: it may do without an extension.
+func mayBePython(name string) bool {
+	return strings.HasSuffix(name, ".py") || path.Ext(name) == "" || source.KindOf(name, nil).IsPython()
 }

@@ -36,12 +36,12 @@ var (
 	coding = Pattern(`^[ \t\f]*#.*?coding[:=][ \t]*([-_.a-zA-Z0-9]+)`)
 )
 
-// kindWindow is how many of its first bytes tell the kind of a file.
-const kindWindow = 128
+// KindWindow is how many of its first bytes tell the kind of a file.
+const KindWindow = 128
 
 // New is Decode for a file whose kind its name tells, or its first line.
 func New(name string, raw []byte) (*File, error) {
-	return Decode(name, KindOf(name, raw[:min(len(raw), kindWindow)]), raw)
+	return Decode(name, KindOf(name, raw[:min(len(raw), KindWindow)]), raw)
 }
 
 // Decode makes a File of the bytes of a file. A byte order mark is dropped, a Python coding cookie is honoured, and what is not valid text

@@ -173,6 +173,15 @@ func (c *Confined) AppendFile(to []byte, name string) ([]byte, error) {
 	return appendRegular(to, on)
 }
 
+// Head is the beginning of a regular file, as far as it tells the kind of a file.
+func (c *Confined) Head(name string) []byte {
+	on, info, err := c.stat(name)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	return headOf(on)
+}
+
 // ReadDir implements FS.
 func (c *Confined) ReadDir(name string) ([]fs.DirEntry, error) {
 	on, _, err := c.stat(name)

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"sort"
 	"sync"
-
-	"github.com/trainvet/trainvet/lint/source"
 )
 
 // Holding lists the Python files in a folder and below it whose text holds a word, sorted. The files of all the folder are read for it,
@@ -27,7 +25,7 @@ func (s *Snapshot) holding(folder, word string) []string {
 		}
 	}
 	for name, file := range s.overlay {
-		if file.Kind == source.Python && inside(folder, name) && bytes.Contains(file.Text, []byte(word)) {
+		if file.Kind.IsPython() && inside(folder, name) && bytes.Contains(file.Text, []byte(word)) {
 			files = append(files, name)
 		}
 	}

@@ -3,6 +3,7 @@ package workspace
 import (
 	"maps"
 	"math/bits"
+	"path"
 	"slices"
 	"sort"
 	"strings"
@@ -77,8 +78,8 @@ func below(folder string, deepest int) int {
 	return deepest
 }
 
-// pythonFiles are the Python files in a folder and so many levels below it, as the FS holds them, sorted: one more than maxProject at
-// most. Hidden folders are left out.
+// pythonFiles are the files in a folder and so many levels below it that are taken as Python, as the FS holds them, sorted: one more than
+// maxProject at most. Hidden folders are left out.
 func (s *Snapshot) pythonFiles(root string, deepest int) []string {
 	deepest = below(root, deepest)
 	var files []string
@@ -89,7 +90,7 @@ func (s *Snapshot) pythonFiles(root string, deepest int) []string {
 			case strings.HasPrefix(entry.Name, "."), depth > deepest, len(files) > maxProject:
 			case entry.Kind == Folder:
 				walk(source.Join(folder, entry.Name), depth+1)
-			case strings.HasSuffix(entry.Name, ".py"):
+			case s.isPython(folder, entry):
 				files = append(files, source.Join(folder, entry.Name))
 			}
 		}
@@ -97,6 +98,17 @@ func (s *Snapshot) pythonFiles(root string, deepest int) []string {
 	walk(root, 0)
 	sort.Strings(files)
 	return files
+}
+
+// isPython reports whether an entry of a folder is taken as Python.
+func (s *Snapshot) isPython(folder string, entry Entry) bool {
+	if strings.HasSuffix(entry.Name, ".py") {
+		return true
+	}
+	if ext := path.Ext(entry.Name); len(ext) > 1 && ext[1]|0x20 != 'p' && ext[1]|0x20 != 'i' { // most files, told without a closer look
+		return false
+	}
+	return s.kindIn(folder, entry).IsPython()
 }
 
 // indexFiles reads the files as the FS holds them.
@@ -199,7 +211,7 @@ func (s *Snapshot) mentioning(root, key string) []string {
 	}
 	folder, deepest := rootDepth(root)
 	for name, file := range s.overlay {
-		if file.Kind == source.Python && within(folder, name, deepest) && len(s.store.traitsOf(file).index().with(key)) > 0 {
+		if file.Kind.IsPython() && within(folder, name, deepest) && len(s.store.traitsOf(file).index().with(key)) > 0 {
 			files = append(files, name)
 		}
 	}
@@ -573,7 +585,7 @@ func (s *Snapshot) edited(root string) []*nameIndex {
 	var list []*nameIndex
 	folder, deepest := rootDepth(root)
 	for name, file := range s.overlay {
-		if file.Kind == source.Python && within(folder, name, deepest) {
+		if file.Kind.IsPython() && within(folder, name, deepest) {
 			list = append(list, s.store.traitsOf(file).index())
 		}
 	}

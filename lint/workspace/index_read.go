@@ -401,7 +401,7 @@ func word(text []byte, i int) (end int, hash uint32) {
 
 // take takes in a file, if it is Python.
 func (ix *indexer) take(number int32, file *source.File) {
-	if file.Kind == source.Python {
+	if file.Kind.IsPython() {
 		ix.read(number, file.Text)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/trainvet/trainvet/configs/dialect"
-	"github.com/trainvet/trainvet/lint/source"
 )
 
 // link is what one document of a config, or one launch command, leads to, and where it stands.
@@ -135,7 +134,7 @@ func (v *View) documentLinks(name string) []link {
 	for _, document := range v.documents(name) {
 		links = append(links, link{files: v.references(document.parts), paths: pathsOf(document.parts), dialect: document.parts[0].Dialect, at: position{index: document.index}})
 	}
-	if !source.KindOf(name, nil).IsPython() { // whose parts belong to a module, which a Reset lets go
+	if !v.kindOf(name).IsPython() { // whose parts belong to a module, which a Reset lets go
 		v.kept.makeRoom(len(links))
 		v.kept.documents[name] = links
 	}

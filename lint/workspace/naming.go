@@ -131,7 +131,7 @@ func (s *Snapshot) naming(key, base string) []string {
 		}
 	}
 	for name, file := range s.overlay {
-		if mayName(name) && within(in.folder, name, in.depth) && slices.Contains(s.store.traitsOf(file).names(), base) {
+		if mayName(name, file.Kind) && within(in.folder, name, in.depth) && slices.Contains(s.store.traitsOf(file).names(), base) {
 			files = append(files, name)
 		}
 	}
@@ -183,7 +183,7 @@ func (s *Snapshot) mayNames(in area) []string {
 			case strings.HasPrefix(entry.Name, ".") || len(files) > maxProject || entry.Name == "node_modules":
 			case entry.Kind == Folder:
 				walk(source.Join(folder, entry.Name), depth+1)
-			case entry.Kind == RegularFile && mayName(entry.Name):
+			case entry.Kind == RegularFile && mayName(entry.Name, s.kindIn(folder, entry)):
 				full := source.Join(folder, entry.Name)
 				if !strings.HasSuffix(full, ".py") && s.size(full) > MaxSettings { // those are read for the index of names anyway
 					continue
@@ -197,8 +197,8 @@ func (s *Snapshot) mayNames(in area) []string {
 }
 
 // mayName reports whether a file is of a kind that names settings.
-func mayName(name string) bool {
-	switch source.KindOf(name, nil) {
+func mayName(name string, kind source.Kind) bool {
+	switch kind {
 	case source.JSON, source.YAML, source.TOML, source.Shell, source.Dockerfile, source.Notebook:
 		return true
 	case source.Python:

@@ -95,7 +95,7 @@ type document struct {
 // documentsOf are the documents of a config file that are of a known dialect, or only that of an index.
 func (v *View) documentsOf(name string, only int) []document {
 	var documents []document
-	switch source.KindOf(name, nil) {
+	switch v.kindOf(name) {
 	case source.JSON, source.YAML, source.TOML, source.Other:
 	case source.Python, source.Notebook:
 		for i, parts := range v.pythonParts(name) {

@@ -94,7 +94,7 @@ func (v *View) Pin(file, name string) Pin {
 		return pin
 	}
 	pin, found = v.folderPin(file, name)
-	if !found || source.KindOf(file, nil) != source.Python {
+	if !found || v.kindOf(file) != source.Python {
 		near, asks, unknown := v.nearPin(file, name)
 		switch {
 		case unknown:
@@ -113,7 +113,7 @@ func (v *View) Pin(file, name string) Pin {
 // nearPin is what a script itself installs; for a Python file that no folder speaks of, the scripts that launch it, wherever they are.
 func (v *View) nearPin(file, name string) (pin Pin, found, unknown bool) {
 	var scripts []string
-	switch source.KindOf(file, nil) {
+	switch v.kindOf(file) {
 	case source.Shell, source.Dockerfile:
 		scripts = []string{file}
 	case source.Python:

@@ -72,7 +72,7 @@ func (v *View) Runs(name string) []*Run {
 	}
 	var runs []*Run
 	var origins []string
-	if !source.KindOf(name, nil).IsPython() || len(v.pythonParts(name)) > 0 { // else it is a part of none
+	if !v.kindOf(name).IsPython() || len(v.pythonParts(name)) > 0 { // else it is a part of none
 		origins = v.origins(name, nil)
 	}
 	for _, origin := range origins {

@@ -11,6 +11,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -94,6 +95,33 @@ func (Disk) AppendFile(to []byte, name string) ([]byte, error) {
 		return to, plain(err)
 	}
 	return appendRegular(to, filepath.FromSlash(name))
+}
+
+// Head is the beginning of a regular file, as far as it tells the kind of a file.
+func (Disk) Head(name string) []byte {
+	info, err := os.Stat(filepath.FromSlash(name))
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	return headOf(filepath.FromSlash(name))
+}
+
+// headOf reads the beginning of what was a regular file a moment ago.
+func headOf(on string) []byte {
+	file, err := os.OpenFile(on, os.O_RDONLY|NoWait, 0)
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	head := make([]byte, source.KindWindow)
+	n, err := io.ReadFull(file, head)
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		return nil
+	}
+	return head[:n]
 }
 
 // ReadDir implements FS.
@@ -231,6 +259,8 @@ type store struct {
 
 	looks    sync.RWMutex
 	listings map[string]*listing
+
+	firstLines sync.Map // kinds of files that their first line tells, by name
 }
 
 // TreeBudget bounds the bytes of source text whose trees are held at a time; a tree takes some eight times its text. More makes the

@@ -14,7 +14,7 @@ import (
 // both. Who asks for either from then on waits for it, and does not do it again.
 func (s *Snapshot) Survey(ctx context.Context, name string) (work func()) {
 	view := s.View(ctx).Forgetful()
-	if source.KindOf(name, nil).IsPython() {
+	if view.kindOf(name).IsPython() {
 		if in, root, ok := view.surveyed(name); ok {
 			s.begin(in, root, func() (naming, python []string) { return s.toSurvey(in, root) }, func(map[string][]string, *nameIndex) {})
 		}

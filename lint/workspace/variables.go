@@ -24,7 +24,7 @@ type Variable struct {
 // and `-x NAME=value` of mpirun; of a Python file what it puts into os.environ or a dict of variables; of a config the entries
 // of mappings whose keys look like variables (NAME: value), of lists of NAME=value, and of lists of name and value.
 func (v *View) Variables(name string) []Variable {
-	switch source.KindOf(name, nil) {
+	switch v.kindOf(name) {
 	case source.Python, source.Notebook:
 		if m := v.Module(name); m != nil {
 			return v.pythonVariables(m)

@@ -20,7 +20,7 @@ func (v *View) Spells(from, word string) bool {
 
 func (s *Snapshot) spells(root, word string) bool {
 	for _, file := range s.overlay {
-		if file.Kind == source.Python && within(root, file.Path, wholeCheckout) && holdsWord(file.Text, word) {
+		if file.Kind.IsPython() && within(root, file.Path, wholeCheckout) && holdsWord(file.Text, word) {
 			return true
 		}
 	}
@@ -41,7 +41,7 @@ func (s *Snapshot) firstSpelling(root, word string, but map[string]*source.File)
 		if but[name] != nil {
 			continue
 		}
-		if file, err := s.store.file(s.fs, name); err == nil && file.Kind == source.Python && holdsWord(file.Text, word) {
+		if file, err := s.store.file(s.fs, name); err == nil && file.Kind.IsPython() && holdsWord(file.Text, word) {
 			return files[i : i+1]
 		}
 	}

@@ -1,0 +1,14 @@
+package rules
+
+import (
+	"testing"
+
+	"github.com/trainvet/trainvet/lint/linttest"
+)
+
+// TestOtherKinds takes every case that is one Python file also as a notebook of one cell, as .pyw and as a script without an extension.
+func TestOtherKinds(t *testing.T) {
+	if cases := linttest.RunAsOtherKinds(t, All(), "."); cases < 400 {
+		t.Errorf("only %d cases are one Python file", cases)
+	}
+}
