@@ -12,3 +12,10 @@ func TestOtherKinds(t *testing.T) {
 		t.Errorf("only %d cases are one Python file", cases)
 	}
 }
+
+// TestOwnNames takes every case that is one Python file also with names of one's own for what it imports, which the settings explain.
+func TestOwnNames(t *testing.T) {
+	if cases := linttest.RunUnderOwnNames(t, All(), "."); cases < 200 {
+		t.Errorf("only %d cases import something by name", cases)
+	}
+}

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"bytes"
 	"context"
 	"slices"
 
@@ -159,7 +158,12 @@ func (c *checker) keep(findings []Finding) {
 // chosen says of the rules which are on for a file, which have a word in it, also where the prefilter is off, and which look at it.
 func (c *checker) chosen(file *source.File, target Target, settings *Settings) *choice {
 	found := c.words.find.in(file.Text)
+	meanings := workspace.Meanings(settings.Known)
 	file.Know(c.words.number, found)
+	file.Mean(meanings)
+	if meanings != "" && file.Kind.IsPython() {
+		found = found.Or(c.words.find.in([]byte(meanings)))
+	}
 	made := &choice{index: c.words.index, flags: make([]uint8, len(c.options.Rules))}
 	kind := kindFor(file.Kind.IsPython(), c.options.NoPrefilter || workspace.MayState(file))
 	tested := target.Test && !settings.Tests
@@ -189,7 +193,7 @@ func (c *checker) chosen(file *source.File, target Target, settings *Settings) *
 			continue
 		}
 		flags := isOn
-		if len(rule.Mentions) == 0 || slices.ContainsFunc(rule.Mentions, func(word string) bool { return bytes.Contains(file.Text, []byte(word)) }) {
+		if len(rule.Mentions) == 0 || slices.ContainsFunc(rule.Mentions, file.Has) {
 			flags |= hasWord
 		}
 		if flags&hasWord != 0 || c.options.NoPrefilter {

@@ -1,14 +1,19 @@
 package linttest
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/check"
+	"github.com/trainvet/trainvet/lint/source"
+	"github.com/trainvet/trainvet/pyscan/syntax"
 	"golang.org/x/tools/txtar"
 )
 
@@ -41,6 +46,95 @@ func oneCell(text string) string {
 // RunAsOtherKinds takes the cases that are one Python file as each other kind of file that is taken as Python, and demands the
 // findings of the .py file: their rules, lines and severities. It gives how many cases there were.
 func RunAsOtherKinds(t *testing.T, rules []*lint.Rule, folder string) (cases int) {
+	eachOnePython(t, rules, folder, func(t *testing.T, rule *lint.Rule, example *example, at int) {
+		cases++
+		plain, marked := example.files[at], example.files.markers(t)
+		wanted := newRunner(rule, rules, example.files, marked).found(t)
+		for _, other := range disguises {
+			files := slices.Clone(example.files)
+			files[at] = other.wrap(plain)
+			found := newRunner(rule, rules, files, marked).found(t)
+			for i := range found {
+				if found[i].path == files[at].name {
+					found[i].path = plain.name
+					found[i].line -= other.down
+				}
+			}
+			t.Run(other.name, func(t *testing.T) { compare(t, wanted, found, rules) })
+		}
+	})
+	return cases
+}
+
+// RunUnderOwnNames takes the cases that are one Python file with what they import from libraries under names of one's own, whose meaning the
+// settings give, and demands the same findings. It gives how many cases there were.
+func RunUnderOwnNames(t *testing.T, rules []*lint.Rule, folder string) (cases int) {
+	eachOnePython(t, rules, folder, func(t *testing.T, rule *lint.Rule, example *example, at int) {
+		renamed, known := ownNames(t, example.files[at])
+		if len(example.files) > 1 || known == "" {
+			return
+		}
+		cases++
+		settings, marked := file{"trainvet.toml", "[known]\n" + known}, example.files.markers(t)
+		wanted := newRunner(rule, rules, project{example.files[at], settings}, marked).found(t)
+		compare(t, wanted, newRunner(rule, rules, project{renamed, settings}, marked).found(t), rules)
+	})
+	return cases
+}
+
+// ownNames imports what a file takes from libraries by `from ... import` from a module of one's own, under names that say nothing.
+func ownNames(t *testing.T, f file) (renamed file, known string) {
+	text, err := source.New(f.name, []byte(f.text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	type edit struct {
+		at  source.Span
+		new string
+	}
+	var edits []edit
+	local := map[string]string{}
+	tree := syntax.Parse(text)
+	for node := range tree.All() {
+		from, is := node.(*syntax.ImportFrom)
+		library, _, _ := strings.Cut(fromModule(from, is), ".")
+		if !slices.Contains(renamable, library) || from.Module == "torch_npu.contrib" || from.Names[0].Name == "*" { // of which the import itself counts
+			continue
+		}
+		start := from.Span().Start + uint32(strings.Index(text.Slice(from.Span()), from.Module))
+		edits = append(edits, edit{source.Span{Start: start, End: start + uint32(len(from.Module))}, "acme"})
+		for _, alias := range from.Names {
+			number := len(local)
+			local[cmp.Or(alias.AsName, alias.Name)] = fmt.Sprintf("zw%d", number)
+			edits = append(edits, edit{alias.Span(), fmt.Sprintf("zq%d as zw%d", number, number)})
+			known += fmt.Sprintf("\"acme.zq%d\" = \"%s.%s\"\n", number, from.Module, alias.Name)
+		}
+	}
+	for node := range tree.All() {
+		if name, is := node.(*syntax.Name); is && local[name.ID] != "" {
+			edits = append(edits, edit{name.Span(), local[name.ID]})
+		}
+	}
+	slices.SortFunc(edits, func(a, b edit) int { return cmp.Compare(b.at.Start, a.at.Start) })
+	changed := f.text
+	for _, e := range edits {
+		changed = changed[:e.at.Start] + e.new + changed[e.at.End:]
+	}
+	return file{f.name, changed}, known
+}
+
+// renamable are the libraries whose names ownNames replaces.
+var renamable = []string{"torch", "torch_npu", "transformers", "accelerate", "deepspeed", "lightning", "pytorch_lightning", "lightning_fabric", "peft", "trl", "diffusers"}
+
+func fromModule(from *syntax.ImportFrom, is bool) string {
+	if !is || from.Level > 0 {
+		return ""
+	}
+	return from.Module
+}
+
+// eachOnePython visits the cases that are one Python file, settings aside.
+func eachOnePython(t *testing.T, rules []*lint.Rule, folder string, visit func(t *testing.T, rule *lint.Rule, example *example, at int)) {
 	for _, rule := range rules {
 		raw, err := os.ReadFile(filepath.Join(folder, rule.Family, rule.Name+".txtar"))
 		if err != nil {
@@ -48,30 +142,11 @@ func RunAsOtherKinds(t *testing.T, rules []*lint.Rule, folder string) (cases int
 		}
 		examples, _ := split(txtar.Parse(raw))
 		for _, example := range examples {
-			at := example.onlyPython()
-			if at < 0 {
-				continue
+			if at := example.onlyPython(); at >= 0 {
+				t.Run(rule.Name+"/"+example.title, func(t *testing.T) { visit(t, rule, example, at) })
 			}
-			cases++
-			t.Run(rule.Name+"/"+example.title, func(t *testing.T) {
-				plain := example.files[at]
-				wanted := newRunner(rule, rules, example.files, example.files.markers(t)).found(t)
-				for _, other := range disguises {
-					files := append(project{}, example.files...)
-					files[at] = other.wrap(plain)
-					found := newRunner(rule, rules, files, example.files.markers(t)).found(t)
-					for i := range found {
-						if found[i].path == files[at].name {
-							found[i].path = plain.name
-							found[i].line -= other.down
-						}
-					}
-					t.Run(other.name, func(t *testing.T) { compare(t, wanted, found, rules) })
-				}
-			})
 		}
 	}
-	return cases
 }
 
 // found are the findings of a plain check.

@@ -21,3 +21,12 @@ func (n Numbers) Meets(other Numbers) bool {
 	}
 	return false
 }
+
+// Or is the set of what is in one of two sets for the same bound.
+func (n Numbers) Or(other Numbers) Numbers {
+	both := make(Numbers, len(n))
+	for i, word := range n {
+		both[i] = word | other[i]
+	}
+	return both
+}

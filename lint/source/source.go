@@ -112,6 +112,8 @@ type File struct {
 	number  map[string]int // words that were looked for at once
 	found   Numbers        // those that are there
 	answers []answer       // of Has, for other words
+
+	meanings string // of its names, where settings give them some
 }
 
 // Doc is what suppression comments need to know of a parsed file.
@@ -272,10 +274,13 @@ func (f *File) pad() {
 	f.Text = f.Raw[start:]
 }
 
-// Has reports whether the text holds a word, without copying the text.
+// Has reports whether the text holds a word, without copying the text; or what its names mean (Mean) holds it.
 func (f *File) Has(word string) bool {
 	f.asked.Lock()
 	defer f.asked.Unlock()
+	if f.meanings != "" && strings.Contains(f.meanings, word) {
+		return true
+	}
 	if i, known := f.number[word]; known {
 		return f.found.Has(i)
 	}
@@ -287,6 +292,13 @@ func (f *File) Has(word string) bool {
 	has := bytes.Contains(f.Text, []byte(word))
 	f.answers = append(f.answers, answer{word, has})
 	return has
+}
+
+// Mean tells the file what its names may stand for besides what they say: Has is true for each word in that.
+func (f *File) Mean(meanings string) {
+	f.asked.Lock()
+	defer f.asked.Unlock()
+	f.meanings = meanings
 }
 
 // Know tells the file which of many words it holds, by their numbers, so that Has need not look for them. Neither is changed from then on.

@@ -444,7 +444,7 @@ func (v *View) attr(value pyscan.Value, name string, at pyscan.Origin) pyscan.Va
 	switch value := value.(type) {
 	case *pyscan.ModuleValue:
 		if at.At.Module != nil && len(v.knownIn(at.At.Module)) > 0 {
-			if meaning := v.meaning(at.At.Module, dottedModule(value.Path)+"."+name); meaning != "" {
+			if meaning := v.meaningIn(at.At.Module, value.Path, name); meaning != "" {
 				return v.external(at, meaning)
 			}
 		}
@@ -499,6 +499,11 @@ func (v *View) attr(value pyscan.Value, name string, at pyscan.Origin) pyscan.Va
 			}
 		}
 	case *pyscan.Instance:
+		if at.At.Module != nil && len(v.knownIn(at.At.Module)) > 0 {
+			if meaning := v.meaningOfMethod(at.At.Module, value.Of, name); meaning != "" {
+				return v.external(at, meaning)
+			}
+		}
 		if class, ok := value.Of.(*pyscan.Class); ok {
 			if found := v.field(class, value, name, at); found != nil {
 				return found

@@ -193,7 +193,10 @@ func (v *View) ImportedAnywhere(name string, modules ...string) bool {
 
 // ImportsAny reports whether a file itself imports a library module, or something in it.
 func (v *View) ImportsAny(file string, modules ...string) bool {
-	return slices.ContainsFunc(v.importsOf(file), func(i imported) bool { return i.of(modules) })
+	known := v.knownFor(file)
+	return slices.ContainsFunc(v.importsOf(file), func(i imported) bool {
+		return i.of(modules) || len(known) > 0 && (imported{module: known[join(i.module, i.member)]}).of(modules)
+	})
 }
 
 // Started says whether a file runs in a script that somebody starts: one that tests `__name__ == "__main__"` or that a launch

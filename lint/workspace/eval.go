@@ -501,7 +501,14 @@ func (v *View) fromStars(m *pyscan.Module, name string) pyscan.Value {
 		if asked.left--; asked.left < 0 {
 			break
 		}
-		if file := v.locate(m.File.Path, m.Stars[i].Module, m.Stars[i].Level); file != "" && file != m.File.Path {
+		star := m.Stars[i]
+		if len(v.knownIn(m)) > 0 {
+			if meaning := v.meaningOfImport(m, star, name); meaning != "" {
+				value = v.external(pyscan.From(m, star.Node), meaning)
+				break
+			}
+		}
+		if file := v.locate(m.File.Path, star.Module, star.Level); file != "" && file != m.File.Path {
 			value = v.ModuleMember(file, name)
 		}
 	}
@@ -589,6 +596,11 @@ func (v *View) definition(scope *pyscan.Scope, frame *pyscan.Frame, def *pyscan.
 	case pyscan.ScopeDef:
 		if def.Opens() == nil {
 			break
+		}
+		if m := scope.Module; len(v.knownIn(m)) > 0 {
+			if meaning := v.meaningIn(m, m.File.Path, def.Opens().Qualified()); meaning != "" {
+				return v.external(at, meaning)
+			}
 		}
 		if def.Opens().Kind == pyscan.ClassScope {
 			return &pyscan.Class{Origin: at, Scope: def.Opens(), Frame: frame}

@@ -137,8 +137,8 @@ func (v *View) moduleAt(base string) string {
 // imported is what an import binds.
 func (v *View) imported(m *pyscan.Module, i *pyscan.Import) pyscan.Value {
 	at := pyscan.From(m, i.Node)
-	if i.Level == 0 && i.Member != "" && len(v.knownIn(m)) > 0 {
-		if meaning := v.meaning(m, join(i.Module, i.Member)); meaning != "" {
+	if i.Member != "" && len(v.knownIn(m)) > 0 {
+		if meaning := v.meaningOfImport(m, i, i.Member); meaning != "" {
 			return v.external(at, meaning)
 		}
 	}
@@ -226,6 +226,14 @@ func join(module, member string) string {
 	return module + "." + member
 }
 
+// knownFor is what the settings of a file say of in-house names.
+func (v *View) knownFor(file string) map[string]string {
+	if v.known == nil {
+		return nil
+	}
+	return v.known(file)
+}
+
 // knownIn is what the settings of a file say of in-house names.
 func (v *View) knownIn(m *pyscan.Module) map[string]string {
 	if v.known == nil {
@@ -237,6 +245,46 @@ func (v *View) knownIn(m *pyscan.Module) map[string]string {
 		v.eval.known[m] = known
 	}
 	return known
+}
+
+// meaningOfImport is the meaning of a name that an import statement takes from a module, which may be a file of the project.
+func (v *View) meaningOfImport(m *pyscan.Module, i *pyscan.Import, name string) string {
+	if i.Level == 0 {
+		if meaning := v.meaning(m, join(i.Module, name)); meaning != "" {
+			return meaning
+		}
+	}
+	if file := v.locate(m.File.Path, i.Module, i.Level); file != "" {
+		return v.meaningIn(m, file, name)
+	}
+	return ""
+}
+
+// meaningIn is the meaning of what a file of the project has under a name. It goes by the end of the dotted name, as declared does.
+func (v *View) meaningIn(m *pyscan.Module, file, name string) string {
+	full := "." + dottedModule(file) + "." + name
+	longest, found := "", ""
+	for dotted, meaning := range v.knownIn(m) {
+		if strings.Contains(meaning, ".") && len(dotted) > len(longest) && strings.HasSuffix(full, "."+dotted) {
+			longest, found = dotted, meaning
+		}
+	}
+	return found
+}
+
+// meaningOfMethod is the meaning of an attribute of an instance, by its class.
+func (v *View) meaningOfMethod(m *pyscan.Module, of pyscan.Value, name string) string {
+	switch class := of.(type) {
+	case *pyscan.External:
+		return v.meaning(m, class.Name+"."+name)
+	case *pyscan.Class:
+		for _, one := range v.lineage(class) {
+			if meaning := v.meaningIn(m, one.Scope.Module.File.Path, one.Scope.Qualified()+"."+name); meaning != "" {
+				return meaning
+			}
+		}
+	}
+	return ""
 }
 
 // meaning is the library name that the settings of a file give a dotted name, or "". Properties ("scales-loss") are no names.

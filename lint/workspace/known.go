@@ -1,6 +1,8 @@
 package workspace
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/trainvet/trainvet/pyscan"
@@ -9,6 +11,18 @@ import (
 
 // ScalesLoss is the property of a function of the project that divides the loss by the number of micro-batches before it runs backward.
 const ScalesLoss = "scales-loss"
+
+// Meanings is a text that holds the library names that in-house names mean, as code would call them: what is looked for by words is looked
+// for in it as well.
+func Meanings(known map[string]string) string {
+	var text strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		if meaning := known[name]; strings.Contains(meaning, ".") {
+			text.WriteString("." + meaning + "()\n")
+		}
+	}
+	return text.String()
+}
 
 // Properties are what the settings can say of an in-house function besides the name of a library's.
 func Properties() []string { return []string{ScalesLoss} }

@@ -133,8 +133,8 @@ func (v *View) engineDict(m *pyscan.Module, scope *pyscan.Scope, call *syntax.Ca
 // the library may have defaults of its own, so that what is absent is unknown.
 func (v *View) argumentsOf(m *pyscan.Module, scope *pyscan.Scope, call *syntax.Call) *Part {
 	last := pyscan.PathEnd(call.Func)
-	if !isClassName(last) || !v.Near(m, argumentWords, call.Func) && !v.HasName(m, last) {
-		return nil // of a library, and none of these
+	if !v.Near(m, argumentWords, call.Func) && !(isClassName(last) && v.HasName(m, last)) {
+		return nil // of a library, and none of these; or a function
 	}
 	callee := v.Eval(scope, nil, call.Func)
 	name, derived := v.ExternalName(callee), false

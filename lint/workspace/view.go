@@ -177,6 +177,9 @@ func (v *View) Module(name string) *pyscan.Module {
 	var m *pyscan.Module
 	if file, err := v.Snapshot.File(name); err == nil && file.Kind.IsPython() {
 		m = v.store.parse(file).module()
+		if v.known != nil {
+			file.Mean(Meanings(v.known(name)))
+		}
 	}
 	v.modules[name] = m
 	return m

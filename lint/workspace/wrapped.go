@@ -12,6 +12,14 @@ const maxWrapperFiles = 8
 // wrapperCalls are the names under which programs wrap models.
 var wrapperCalls = []string{"DistributedDataParallel", "DDP", "initialize", "FullyShardedDataParallel", "FSDP", "replicate"}
 
+var wrapperWords = func() *pyscan.Words {
+	words := &pyscan.Words{Alias: true, Names: map[string]bool{}}
+	for _, name := range wrapperCalls {
+		words.Names[name] = true
+	}
+	return words
+}()
+
 // WrappersAround lists what the models that a checkpoint runs in are wrapped into, anywhere in the project.
 func (v *View) WrappersAround(c *Checkpoint) []Wrapper {
 	files := []string{c.Scope.Module.File.Path}
@@ -40,15 +48,13 @@ func (v *View) WrappersAround(c *Checkpoint) []Wrapper {
 // wrappersIn lists the calls of a module that wrap a model.
 func (v *View) wrappersIn(m *pyscan.Module) []Wrapper {
 	var list []Wrapper
-	for _, name := range wrapperCalls {
-		for _, site := range m.CallsOf(name) {
-			value := v.Eval(site.Scope, nil, site.Call)
-			if seq, ok := value.(*pyscan.Sequence); ok && len(seq.Elements) > 0 { // deepspeed.initialize
-				value = seq.Elements[0]
-			}
-			if w, ok := v.wrapper(value); ok {
-				list = append(list, w)
-			}
+	for _, site := range v.CallsNear(m, wrapperWords) {
+		value := v.Eval(site.Scope, nil, site.Call)
+		if seq, ok := value.(*pyscan.Sequence); ok && len(seq.Elements) > 0 { // deepspeed.initialize
+			value = seq.Elements[0]
+		}
+		if w, ok := v.wrapper(value); ok {
+			list = append(list, w)
 		}
 	}
 	return list

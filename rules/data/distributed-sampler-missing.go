@@ -44,7 +44,7 @@ func checkLoader(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, ca
 	if len(call.Args) > 3 || prepared(pass, module) {
 		return
 	}
-	if dataset := workspace.Argument(call, "dataset", 0); dataset == nil || ofRank(scope, dataset, 4) {
+	if dataset := workspace.Argument(call, "dataset", 0); dataset == nil || ofRank(pass, scope, dataset, 4) {
 		return
 	}
 	for _, use := range uses(pass, module) {
@@ -65,24 +65,25 @@ func checkLoader(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, ca
 
 // ofRank reports whether the rank, or a part, is spoken of where a data set is made, or the indices that choose from one: the data are split by
 // hand then. Names are followed to what they were cut from, and not to what else a data set is made of.
-func ofRank(scope *pyscan.Scope, e syntax.Expr, depth int) bool {
+func ofRank(pass *lint.Pass, scope *pyscan.Scope, e syntax.Expr, depth int) bool {
 	if workspace.NamesAny(e, "rank", "shard", "local") {
 		return true
 	}
 	switch e := e.(type) {
 	case *syntax.Name:
 		for _, def := range scope.Defs(e.ID) {
-			if depth > 0 && def.Kind == pyscan.AssignDef && def.Value != nil && ofRank(scope, def.Value, depth-1) {
+			if depth > 0 && def.Kind == pyscan.AssignDef && def.Value != nil && ofRank(pass, scope, def.Value, depth-1) {
 				return true
 			}
 		}
 	case *syntax.Subscript:
-		return ofRank(scope, e.Value, depth)
+		return ofRank(pass, scope, e.Value, depth)
 	case *syntax.Call:
-		if attr, ok := e.Func.(*syntax.Attribute); ok && ofRank(scope, attr.Value, depth) {
+		if attr, ok := e.Func.(*syntax.Attribute); ok && ofRank(pass, scope, attr.Value, depth) {
 			return true
 		}
-		return pyscan.LastName(e.Func) == "Subset" && slices.ContainsFunc(e.Args, func(arg syntax.Expr) bool { return ofRank(scope, arg, depth) })
+		subset := pyscan.LastName(e.Func) == "Subset" || pass.Library(scope, nil, e.Func) == "torch.utils.data.Subset"
+		return subset && slices.ContainsFunc(e.Args, func(arg syntax.Expr) bool { return ofRank(pass, scope, arg, depth) })
 	}
 	return false
 }

@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/trainvet/trainvet/lint"
@@ -254,13 +253,8 @@ func windowText(w *loop.Window, framework workspace.Accumulation) string {
 
 // constructors calls visit for each call in a file that makes a schedule of the table.
 func constructors(pass *lint.Pass, m *pyscan.Module, visit func(*pyscan.Scope, *syntax.Call, []count)) {
-	renames := aliases(m)
-	for _, site := range m.Calls {
+	for _, site := range pass.CallsNear(m, scheduleWords) {
 		call := site.Call
-		_, plain := call.Func.(*syntax.Name)
-		if signatures[pyscan.PathEnd(call.Func)] == nil && !(plain && renames) {
-			continue
-		}
 		scope := pyscan.ScopeAt(m, call)
 		for _, one := range workspace.Alternatives(pass.Eval(scope, nil, call.Func)) {
 			if name := pass.ExternalName(one); isSchedule(name) {
@@ -270,12 +264,14 @@ func constructors(pass *lint.Pass, m *pyscan.Module, visit func(*pyscan.Scope, *
 	}
 }
 
-var renaming = []string{"_schedule_with_warmup as ", "LR as ", "get_scheduler as "}
-
-// aliases reports whether a file gives schedules other names: from transformers import get_scheduler as make.
-func aliases(m *pyscan.Module) bool {
-	return slices.ContainsFunc(renaming, m.File.Has)
-}
+// scheduleWords are the names of the signatures.
+var scheduleWords = func() *pyscan.Words {
+	words := &pyscan.Words{Alias: true, Names: map[string]bool{}}
+	for name := range signatures {
+		words.Names[name] = true
+	}
+	return words
+}()
 
 // unitOf is the unit of a step count in a loop. Where the loop around a window goes through the loader, a batch of the loader
 // is a whole window, and its length counts optimizer steps.

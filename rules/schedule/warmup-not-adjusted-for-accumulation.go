@@ -27,7 +27,7 @@ var WarmupNotAdjustedForAccumulation = &lint.Rule{
 	Doc:      docWarmupNotAdjustedForAccumulation,
 	Severity: lint.Warning,
 	Mentions: []string{"warmup", "LR", "sched", `"lr"`, `'lr'`, ".step(", "step_update"}, // a bare lr stands in "already", and takes long to look for
-	Looks:    append([]string{warmupKey, lightningKey}, renaming...),
+	Looks:    []string{warmupKey, lightningKey},
 	Module:   warmupInModule,
 	Loop:     warmupInLoop,
 	Run:      warmupOfConfig,

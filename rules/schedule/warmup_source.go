@@ -237,10 +237,9 @@ const (
 // and schedules whose parts are counted differently.
 func warmupInModule(pass *lint.Pass, m *pyscan.Module) {
 	for _, site := range m.Calls {
-		switch name := pyscan.PathEnd(site.Func); {
-		case name == "prepare":
+		if pyscan.PathEnd(site.Func) == "prepare" {
 			preparedSchedule(pass, site.Scope, site.Call)
-		case strings.HasSuffix(name, "Arguments"), strings.HasSuffix(name, "Config"):
+		} else {
 			dividedArgument(pass, site.Scope, site.Call)
 		}
 	}
