@@ -272,53 +272,6 @@ func (v *View) programOf(script string, command *configs.Command) string {
 	return v.resolve(script, command.Program)
 }
 
-// TransfersToNPU reports whether CUDA names of a file mean the NPU: torch_npu.contrib.transfer_to_npu is imported by the file,
-// by what it imports, or by a file that imports it; or TORCH_TRANSFER_TO_NPU is set by one of them or by a script that
-// starts one.
-func (v *View) TransfersToNPU(name string) bool {
-	around := v.Closure(name)
-	for _, importer := range v.Importers(name) {
-		for _, file := range v.Closure(importer) {
-			if !slices.Contains(around, file) {
-				around = append(around, file)
-			}
-		}
-		if len(around) > maxClosure {
-			break
-		}
-	}
-	spelled := false
-	for _, file := range around {
-		if v.ImportsAny(file, transferModule, "mindspeed", "mindspeed_llm", "mindspeed_mm") { // MindSpeed's adaptor transfers too
-			return true
-		}
-		text, err := v.Snapshot.File(file) // of which the facts are read already
-		spelled = spelled || err == nil && text.Has(transferVariable)
-	}
-	for _, file := range around {
-		if spelled && slices.ContainsFunc(v.Variables(file), func(variable Variable) bool { return variable.Name == transferVariable }) {
-			return true
-		}
-		for _, script := range v.Launchers(file) {
-			if text := v.Text(script); text == nil || !text.Has(transferVariable) {
-				continue
-			}
-			for _, variable := range v.Variables(script) {
-				if variable.Name == transferVariable && variable.Value != "0" {
-					return true
-				}
-			}
-		}
-	}
-	return false
-}
-
-// The two ways in which torch_npu takes over the names of CUDA.
-const (
-	transferModule   = "torch_npu.contrib.transfer_to_npu"
-	transferVariable = "TORCH_TRANSFER_TO_NPU"
-)
-
 // IsTest reports whether a file belongs to tests by its name: what is wrong in one is often meant.
 func IsTest(name string) bool {
 	base := path.Base(name)
@@ -331,12 +284,6 @@ func IsTest(name string) bool {
 		}
 	}
 	return false
-}
-
-// KnowsTransfer reports whether any file of the project around a file imports torch_npu's transfer of CUDA names: then a file that
-// is part of a library may be used with it.
-func (v *View) KnowsTransfer(name string) bool {
-	return len(v.around(name, importKeyword+"transfer_to_npu")) > 0
 }
 
 // FilesOf are the files of the project that an imported name makes run.

@@ -80,7 +80,7 @@ func switchedOff(pass *lint.Pass, scope *pyscan.Scope, call *syntax.Call) bool {
 	file := scope.Module.File.Path
 	npu := workspace.ImportOf(scope.Module, "torch_npu")
 	if npu == nil || npu.Scope.Kind != pyscan.ModuleScope || len(workspace.Around(npu.Scope, npu.Node)) > 1 || // runs elsewhere too
-		pass.TransfersToNPU(file) || pass.KnowsTransfer(file) {
+		pass.TransfersToNPU(file) || pass.MayTransfer(file) {
 		return false
 	}
 	name := pass.Library(scope, nil, call.Func)

@@ -20,7 +20,7 @@ func onNPU(pass *lint.Pass, module *pyscan.Module) bool {
 	if pass.TransfersToNPU(name) {
 		return false
 	}
-	return !pass.KnowsTransfer(name) || pass.Started(name) == pyscan.Yes
+	return !pass.MayTransfer(name) || pass.Started(name) == pyscan.Yes
 }
 
 func importersForNPU(pass *lint.Pass, module *pyscan.Module) bool {
