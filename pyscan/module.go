@@ -27,6 +27,9 @@ type Module struct {
 	bodies  bodies
 	binding sync.Mutex // of the binder
 	binder  *binder
+
+	codeOnce sync.Once
+	codeText string // what Code takes its answers from
 }
 
 // Call is a call, with the scope that it stands in.

@@ -210,8 +210,11 @@ func programDialect(c *configs.Command) *dialect.Dialect {
 
 // ownFlags reports whether a program declares its flags itself: then those that are called like the Trainer's have none of its defaults.
 func (v *View) ownFlags(program string) bool {
-	text := v.Text(program)
-	return program != "" && text != nil && text.Has("ArgumentParser(") && text.Has("add_argument(") && !text.Has("TrainingArguments") && !text.Has("HfArgumentParser") && !text.Has("TrlParser") && !text.Has("Trainer(")
+	if program == "" {
+		return false
+	}
+	m := v.Module(program)
+	return m != nil && m.Says("ArgumentParser(") && m.Says("add_argument(") && !m.Says("TrainingArguments", "HfArgumentParser", "TrlParser", "Trainer(")
 }
 
 // strangeFlag reports whether a launcher is given a flag that it does not know: it is looked at even if it says nothing else.

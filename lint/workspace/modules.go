@@ -339,7 +339,7 @@ func (v *View) switchesOff(scope *pyscan.Scope, e syntax.Expr) bool {
 		return false
 	}
 	return answered(&v.eval.switches, f.Scope, func() bool {
-		text := f.Scope.Module.File.Slice(f.Scope.Node.Span())
+		text := f.Scope.Module.Code(f.Scope.Node.Span())
 		return strings.Contains(text, "inference_mode") || strings.Contains(text, "no_grad")
 	})
 }

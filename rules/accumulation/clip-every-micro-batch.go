@@ -84,7 +84,7 @@ func clipsStale(w *loop.Window, clip *loop.Event) bool {
 // checkClipInStep looks at training_step under Lightning's automatic optimisation, which runs backward after it.
 func checkClipInStep(pass *lint.Pass, l *loop.Loop) {
 	class := l.Scope.EnclosingClass()
-	if class == nil || strings.Contains(class.Module.File.Slice(class.Node.Span()), "automatic_optimization") {
+	if class == nil || strings.Contains(class.Module.Code(class.Node.Span()), "automatic_optimization") {
 		return
 	}
 	for _, clip := range l.Deep(loop.Clip) {

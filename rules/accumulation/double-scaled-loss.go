@@ -102,7 +102,7 @@ func checkReturnedLoss(pass *lint.Pass, l *loop.Loop) {
 	if class == nil || len(l.Deep(loop.Backward)) > 0 {
 		return
 	}
-	text := class.Module.File.Slice(class.Node.Span())
+	text := class.Module.Code(class.Node.Span())
 	var who string
 	switch {
 	case l.Framework == "Lightning" && l.Scope.Name == "training_step":

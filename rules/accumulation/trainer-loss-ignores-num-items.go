@@ -115,7 +115,7 @@ func stepsItself(pass *lint.Pass, class *pyscan.Class) bool {
 // ofLanguageModel reports whether the loss is that of a Hugging Face model or of its logits. Other models (of diffusers, one's
 // own) mostly take no loss arguments, and the Trainer divides for them.
 func ofLanguageModel(scope *pyscan.Scope) bool {
-	text := strings.ReplaceAll(scope.Module.File.Slice(scope.Node.Span()), "self.loss", "") // a loss module of the trainer's own
+	text := strings.ReplaceAll(scope.Module.Code(scope.Node.Span()), "self.loss", "") // a loss module of the trainer's own
 	for _, word := range []string{"super().compute_loss", ".loss", "\"loss\"", "'loss'", "logits"} {
 		if strings.Contains(text, word) {
 			return true
@@ -182,7 +182,7 @@ func loadsRemoteCode(pass *lint.Pass, m *pyscan.Module) bool {
 // divisionKept reports whether the class, or one of the project that it derives from, says whether its model takes loss
 // arguments: where that is settled by hand, so is the division.
 func divisionKept(pass *lint.Pass, class *pyscan.Class, depth int) bool {
-	text := class.Scope.Module.File.Slice(class.Scope.Node.Span())
+	text := class.Scope.Module.Code(class.Scope.Node.Span())
 	if strings.Contains(text, "model_accepts_loss_kwargs") || strings.Contains(text, "loss_is_scaled_for_ga") ||
 		strings.Contains(text, "def num_items_in_batch") {
 		return true

@@ -190,7 +190,7 @@ func parametersOf(call *syntax.Call) []syntax.Expr {
 func adapted(pass *lint.Pass, module *pyscan.Module) bool {
 	type question struct{ module *pyscan.Module }
 	return lint.Once(pass, question{module}, func() bool {
-		text := strings.ToLower(string(module.File.Text))
+		text := module.LowerCode()
 		return slices.ContainsFunc([]string{"lora", "peft", "requires_grad", "adapter"}, func(word string) bool { return strings.Contains(text, word) })
 	})
 }

@@ -162,6 +162,9 @@ func checkUnusedPart(pass *lint.Pass, part *workspace.Part) {
 
 // choosesItself reports whether a script starts a trainer that picks the variant by itself, as ms-swift does.
 func choosesItself(pass *lint.Pass, path string) bool {
+	if m := pass.Module(path); m != nil {
+		return m.Says("swift")
+	}
 	file := pass.Text(path)
 	return file != nil && file.Has("swift")
 }

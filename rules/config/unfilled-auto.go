@@ -1,7 +1,6 @@
 package config
 
 import (
-	"bytes"
 	_ "embed"
 	"path"
 	"slices"
@@ -58,19 +57,19 @@ func bareLoader(pass *lint.Pass, part *workspace.Part) string {
 	if part.Section != "" {
 		return none // in the file of such a library
 	}
-	base := []byte(path.Base(part.Path))
+	base := path.Base(part.Path)
 	found := none
 	programs := pass.Mentioning(part.Path, "initialize")
 	if part.Tree.Format == configs.Python {
-		base, programs = nil, []string{part.Path} // a dict of the program itself
+		base, programs = "", []string{part.Path} // a dict of the program itself
 	}
 	for _, name := range programs {
-		file := pass.Text(name)
-		if file == nil || !bytes.Contains(file.Text, base) || !bytes.Contains(file.Text, []byte("deepspeed")) {
+		module := pass.Module(name)
+		if module == nil || !module.Says(base) || !module.Says("deepspeed") {
 			continue
 		}
 		for _, library := range []string{"HfDeepSpeedConfig", "Trainer(", "Accelerator(", "HfTrainerDeepSpeedConfig", "fill_match", "\"auto\"", "'auto'", "lightning"} {
-			if own := part.Tree.Format == configs.Python && strings.Contains(library, "auto"); !own && bytes.Contains(file.Text, []byte(library)) {
+			if own := part.Tree.Format == configs.Python && strings.Contains(library, "auto"); !own && module.Says(library) {
 				return none // it may fill the values in
 			}
 		}

@@ -90,7 +90,7 @@ func ofRank(pass *lint.Pass, scope *pyscan.Scope, e syntax.Expr, depth int) bool
 
 func splits(pass *lint.Pass, module *pyscan.Module) bool {
 	for _, file := range pass.Closure(module.File.Path) {
-		if text := pass.Text(file); text != nil && slices.ContainsFunc(splitters, text.Has) {
+		if m := pass.Module(file); m != nil && m.Says(splitters...) {
 			return true
 		}
 	}

@@ -1,9 +1,9 @@
 package ddp
 
 import (
-	"bytes"
 	_ "embed"
 	"fmt"
+	"strings"
 
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/source"
@@ -29,9 +29,9 @@ var DdpBucketCopy = &lint.Rule{
 			return
 		}
 		// What is frozen has no gradients, and how much that is cannot be told.
-		text := bytes.ToLower(module.File.Text)
+		code := module.LowerCode()
 		for _, word := range []string{"requires_grad", "peft", "lora"} {
-			if bytes.Contains(text, []byte(word)) {
+			if strings.Contains(code, word) {
 				return
 			}
 		}

@@ -1,7 +1,6 @@
 package ddp
 
 import (
-	"bytes"
 	_ "embed"
 	"strings"
 
@@ -24,10 +23,8 @@ var DdpManualAllreduce = &lint.Rule{
 	Severity: lint.Error,
 	Mentions: []string{"all_reduce"},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
-		for _, name := range []string{"no_sync", "require_backward_grad_sync", "set_requires_gradient_sync"} {
-			if bytes.Contains(module.File.Text, []byte(name)) {
-				return // gradients may be local on purpose
-			}
+		if module.Says("no_sync", "require_backward_grad_sync", "set_requires_gradient_sync") {
+			return // gradients may be local on purpose
 		}
 		for _, site := range module.CallsOf("all_reduce") {
 			checkAllReduce(pass, module, site.Scope, site.Call)
@@ -60,7 +57,7 @@ func checkAllReduce(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope,
 	if is == pyscan.No || w.Kind != workspace.DDP && w.Kind != workspace.FSDP1 {
 		return
 	}
-	if path := pyscan.Path(owner); path != "" && scope.Node != nil && strings.Contains(module.File.Slice(scope.Node.Span()), path+".module(") {
+	if path := pyscan.Path(owner); path != "" && scope.Node != nil && strings.Contains(module.Code(scope.Node.Span()), path+".module(") {
 		return // the wrapper's forward may never run, so that its reducer does not either
 	}
 	at := module.File.At(call.Span())

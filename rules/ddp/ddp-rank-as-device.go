@@ -1,7 +1,6 @@
 package ddp
 
 import (
-	"bytes"
 	_ "embed"
 	"strings"
 
@@ -64,7 +63,7 @@ func reportRank(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, dev
 	switch {
 	case several:
 		d.As(lint.Error).Note(evidence, "it is launched on several machines here")
-	case strings.Contains(how, "SLURM") || bytes.Contains(module.File.Text, []byte("SLURM_NNODES")) || bytes.Contains(module.File.Text, []byte("SLURM_JOB_NUM_NODES")):
+	case strings.Contains(how, "SLURM") || module.Says("SLURM_NNODES", "SLURM_JOB_NUM_NODES"):
 		d.As(lint.Error)
 	}
 	const local = `int(os.environ["LOCAL_RANK"])`

@@ -111,7 +111,7 @@ func bornTraining(pass *lint.Pass, scope *pyscan.Scope, model syntax.Expr) bool 
 		return false
 	}
 	if class, ok := inst.Of.(*pyscan.Class); ok {
-		if init := pass.Method(class, "__init__"); init != nil && strings.Contains(init.Module.File.Slice(init.Node.Span()), ".eval()") {
+		if init := pass.Method(class, "__init__"); init != nil && strings.Contains(init.Module.Code(init.Node.Span()), ".eval()") {
 			return false
 		}
 		return modeMatters(pass, class, 3)

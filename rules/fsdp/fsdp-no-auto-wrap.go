@@ -141,6 +141,6 @@ func wrapsInside(pass *lint.Pass, model pyscan.Value) bool {
 	if !ok {
 		return false
 	}
-	text := class.Scope.Module.File.Slice(class.Scope.Node.Span())
+	text := class.Scope.Module.Code(class.Scope.Node.Span())
 	return strings.Contains(text, "FSDP") || strings.Contains(text, "FullyShardedDataParallel") || strings.Contains(text, "wrap(")
 }

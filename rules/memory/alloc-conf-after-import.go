@@ -51,10 +51,8 @@ func checkLate(pass *lint.Pass, variable workspace.Variable) {
 	if call, ok := variable.Node.(*syntax.Call); ok && pyscan.Path(call.Func) == "dict" {
 		return
 	}
-	for _, word := range children {
-		if module.File.Has(word) {
-			return
-		}
+	if module.Says(children...) {
+		return
 	}
 	at := variable.Node.Span()
 	i, direct := torchBefore(pass, module, variable.Scope, at)

@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"bytes"
 	_ "embed"
 
 	"github.com/trainvet/trainvet/lint"
@@ -25,7 +24,7 @@ var GcCollectPerStep = &lint.Rule{
 			if event.Kind != loop.Collect || event.In(loop.NoGradContext) || phased(l, in) || len(in.Via) > 0 { // a loop in another function is looked at there
 				continue
 			}
-			if bytes.Contains(event.Scope.Module.File.Text, []byte("gc.disable")) || l.Scope != nil && bytes.Contains(l.Scope.Module.File.Text, []byte("gc.disable")) {
+			if event.Scope.Module.Says("gc.disable") || l.Scope != nil && l.Scope.Module.Says("gc.disable") {
 				continue // collection by hand, instead of by chance
 			}
 			rate := frequency(pass, in, event)

@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"bytes"
 	"strings"
 
 	"github.com/trainvet/trainvet/lint"
@@ -15,7 +14,7 @@ func gradients(pass *lint.Pass, scope *pyscan.Scope, node syntax.Node, depth int
 	if pass.WithoutGradients(scope, node) {
 		return pyscan.No
 	}
-	if bytes.Contains(scope.Module.File.Text, []byte("set_grad_enabled")) {
+	if scope.Module.Says("set_grad_enabled") {
 		return pyscan.Maybe
 	}
 	function := scope.EnclosingFunction()

@@ -90,9 +90,10 @@ func clearsItself(pass *lint.Pass, w *loop.Window) bool {
 			if !ok {
 				continue
 			}
-			if method := pass.Method(class, "step"); method != nil && strings.Contains(method.Module.File.Slice(method.Node.Span()), "grad") &&
-				strings.Contains(method.Module.File.Slice(method.Node.Span()), "zero") {
-				return true
+			if method := pass.Method(class, "step"); method != nil {
+				if code := method.Module.Code(method.Node.Span()); strings.Contains(code, "grad") && strings.Contains(code, "zero") {
+					return true
+				}
 			}
 		}
 	}

@@ -81,7 +81,7 @@ func modelOf(e syntax.Expr) syntax.Expr {
 // speaksOfScaling reports whether a file does arithmetic with the number of ranks or of samples, or names a scaled rate: then somebody
 // has thought of it.
 func speaksOfScaling(module *pyscan.Module) bool {
-	text := strings.ToLower(string(module.File.Text))
+	text := module.LowerCode()
 	for _, word := range []string{"scale_lr", "lr_scale", "scaled_lr", "base_lr", "blr", "linear scaling", "global_batch", "total_batch", "effective_batch", "train_batch_size"} {
 		if strings.Contains(text, word) {
 			return true

@@ -542,11 +542,11 @@ func lightningCounts(pass *lint.Pass, m *pyscan.Module) {
 	}
 	constructors(pass, m, func(scope *pyscan.Scope, _ *syntax.Call, counts []count) {
 		class := scope.EnclosingClass()
-		if scope.Name != "configure_optimizers" || class == nil || strings.Contains(m.File.Slice(class.Node.Span()), "automatic_optimization") {
+		if scope.Name != "configure_optimizers" || class == nil || strings.Contains(m.Code(class.Node.Span()), "automatic_optimization") {
 			return
 		}
 		value := &pyscan.Class{Origin: pyscan.From(m, class.Node), Scope: class}
-		if pass.Derives(value, "pytorch_lightning.LightningModule") != pyscan.Yes || strings.Contains(m.File.Slice(scope.Node.Span()), `"epoch"`) {
+		if pass.Derives(value, "pytorch_lightning.LightningModule") != pyscan.Yes || strings.Contains(m.Code(scope.Node.Span()), `"epoch"`) {
 			return
 		}
 		for _, c := range counts {

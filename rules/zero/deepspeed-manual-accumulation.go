@@ -1,7 +1,6 @@
 package zero
 
 import (
-	"bytes"
 	_ "embed"
 
 	"github.com/trainvet/trainvet/lint"
@@ -67,11 +66,6 @@ func checkAccumulation(pass *lint.Pass, l *loop.Loop, w *loop.Window) {
 
 // ownsBoundary reports whether the file of an event tells the engine where a window ends.
 func ownsBoundary(event *loop.Event) bool {
-	text := event.Scope.Module.File.Text
-	for _, name := range []string{"set_gradient_accumulation_boundary", "coalesce_grad_reduction", "managed_gradient_accumulation", "_is_gradient_accumulation_boundary"} {
-		if bytes.Contains(text, []byte(name)) {
-			return true
-		}
-	}
-	return false
+	return event.Scope.Module.Says("set_gradient_accumulation_boundary", "coalesce_grad_reduction", "managed_gradient_accumulation",
+		"_is_gradient_accumulation_boundary")
 }

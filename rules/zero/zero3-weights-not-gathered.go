@@ -241,12 +241,12 @@ func alone(m *pyscan.Module, scope *pyscan.Scope, call *syntax.Call) bool {
 		text := ""
 		switch s := statement.(type) {
 		case *syntax.If:
-			text = m.File.Slice(s.Test.Span())
+			text = m.Code(s.Test.Span())
 		case *syntax.Try:
 			return false
 		default:
 			if i == len(around)-1 { // `x if is_fsdp else None`
-				text = m.File.Slice(statement.Span())
+				text = m.Code(statement.Span())
 			}
 		}
 		if slices.ContainsFunc([]string{"fsdp", "FSDP", "deepspeed", "DEEPSPEED", "zero", "stage", "distributed_type"}, func(word string) bool { return strings.Contains(text, word) }) {
