@@ -83,14 +83,40 @@ func usesIn(pass *lint.Pass, files []string) []use {
 				continue
 			}
 			scope := pyscan.ScopeAt(m, loop)
-			for _, one := range workspace.Alternatives(pass.Expand(pass.Eval(scope, nil, iterated(pass, scope, loop.Iter)))) {
+			over, begun := drawn(scope, loop)
+			for _, one := range workspace.Alternatives(pass.Expand(pass.Eval(scope, nil, iterated(pass, scope, over)))) {
 				if inst, ok := one.(*pyscan.Instance); ok && inst.Call != nil && pass.ExternalName(inst.Of) == loaderClass {
-					list = append(list, use{scope, loop, outerLoop(scope, loop), inst})
+					list = append(list, use{scope, loop, outerLoop(scope, begun), inst})
 				}
 			}
 		}
 	}
 	return list
+}
+
+// drawn is what a loop takes its batches from, and the statement that begins with it: the loop itself, or `batches = iter(loader)` before one
+// that calls next(batches).
+func drawn(scope *pyscan.Scope, loop *syntax.For) (over syntax.Expr, begun syntax.Stmt) {
+	over, begun = loop.Iter, loop
+	for _, call := range scope.Calls {
+		if !inside(loop, call) || pyscan.Path(call.Func) != "next" || len(call.Args) == 0 {
+			continue
+		}
+		name, is := call.Args[0].(*syntax.Name)
+		if !is {
+			continue
+		}
+		for _, def := range scope.Defs(name.ID) {
+			made, is := def.Value.(*syntax.Call)
+			if !is || def.Kind != pyscan.AssignDef || def.Stmt == nil || def.Stmt.Span().Start > loop.Span().Start {
+				continue
+			}
+			if pyscan.Path(made.Func) == "iter" && len(made.Args) == 1 {
+				over, begun = made.Args[0], def.Stmt
+			}
+		}
+	}
+	return over, begun
 }
 
 // iterated takes off what loops put around a loader: enumerate, tqdm, iter, zip's first, and generators of the project that hand its batches on.
@@ -148,12 +174,12 @@ func yielded(pass *lint.Pass, scope *pyscan.Scope, call *syntax.Call) syntax.Exp
 }
 
 // outerLoop is the loop around a loop in the same function, or nil.
-func outerLoop(scope *pyscan.Scope, loop *syntax.For) syntax.Stmt {
+func outerLoop(scope *pyscan.Scope, loop syntax.Stmt) syntax.Stmt {
 	var outer syntax.Stmt
 	for _, stmt := range workspace.Around(scope, loop) {
 		switch stmt.(type) {
 		case *syntax.For, *syntax.While:
-			if stmt != syntax.Stmt(loop) {
+			if stmt != loop {
 				outer = stmt
 			}
 		}

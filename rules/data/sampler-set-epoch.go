@@ -37,7 +37,8 @@ func checkSampler(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, c
 	if shuffles(pass, scope, nil, call) == pyscan.No {
 		return
 	}
-	if stmt := statement(scope, call); stmt == nil || evaluates(scope, stmt) {
+	stmt := statement(scope, call)
+	if stmt == nil {
 		return
 	}
 	list := uses(pass, module)
@@ -52,8 +53,12 @@ func checkSampler(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, c
 		if use.epochs == nil && !calledInLoop(pass, use.scope) {
 			continue
 		}
+		switch trained := trains(pass, use); {
+		case trained == pyscan.No, trained == pyscan.Maybe && evaluates(scope, stmt):
+			continue
+		}
 		loops := use.scope.Module
-		if once(pass, use) || restarts(use) || renewed(scope, call, use) || setsEpoch(pass, module) || prepared(pass, module) || loops != module && (setsEpoch(pass, loops) || prepared(pass, loops)) { // other files are asked last
+		if once(pass, use) || restarts(use) || renewed(scope, call, use) || setsEpoch(pass, module, call) || prepared(pass, module) || loops != module && (setsEpoch(pass, loops, call) || prepared(pass, loops)) { // other files are asked last
 			return
 		}
 		d := pass.Reportf(module.File.At(call.Span()), "set_epoch is never called on this sampler: it shuffles with the same seed in every epoch, so each rank sees the same batches in the same order again")
@@ -103,7 +108,7 @@ func statement(scope *pyscan.Scope, node syntax.Node) syntax.Stmt {
 	return nil
 }
 
-// evaluates reports whether a sampler is for evaluation by the names around it.
+// evaluates reports whether a sampler is for evaluation by the names around it. They are asked where the loop over its loader does not tell.
 func evaluates(scope *pyscan.Scope, stmt syntax.Stmt) bool {
 	name := strings.ToLower(scope.Name)
 	if assign, ok := stmt.(*syntax.Assign); ok {
@@ -115,15 +120,6 @@ func evaluates(scope *pyscan.Scope, stmt syntax.Stmt) bool {
 		}
 	}
 	return false
-}
-
-// setsEpoch reports whether set_epoch occurs in a file, in one that imports it, or in one that it imports.
-func setsEpoch(pass *lint.Pass, module *pyscan.Module) bool {
-	says := func(file string) bool {
-		text := pass.Text(file)
-		return text != nil && text.Has("set_epoch")
-	}
-	return slices.ContainsFunc(pass.Closure(module.File.Path), says) || slices.ContainsFunc(pass.Importers(module.File.Path), says)
 }
 
 // fedBy is the sampler that a call makes where a loader takes its samples from it; else nil.
