@@ -79,7 +79,7 @@ func checkUnscaled(pass *lint.Pass, l *loop.Loop, w *loop.Window, done map[sourc
 }
 
 // plainTraining reports whether a window surely trains, with plain backward and plain optimizer steps only, and nothing around it
-// speaks of scaling.
+// may scale.
 func plainTraining(pass *lint.Pass, l *loop.Loop, w *loop.Window) bool {
 	if len(w.Steps) == 0 {
 		return false
@@ -94,12 +94,12 @@ func plainTraining(pass *lint.Pass, l *loop.Loop, w *loop.Window) bool {
 		if backward.By != loop.Plain || backward.In(loop.NoGradContext) || backward.Loss == nil || scaledByHand(pass, backward.Scope, backward.Loss, 3) {
 			return false
 		}
-		if !asked[backward.Scope] && mentionsScaler(pass, backward.Scope) {
+		if !asked[backward.Scope] && mayScale(pass, backward.Scope) {
 			return false
 		}
 		asked[backward.Scope] = true
 	}
-	if mentionsScaler(pass, l.Scope) || mentionsScaler(pass, w.Micro.Scope) {
+	if mayScale(pass, l.Scope) || mayScale(pass, w.Micro.Scope) {
 		return false
 	}
 	for event := range l.All {
@@ -131,41 +131,6 @@ func ownLoss(pass *lint.Pass, step *loop.Event) bool {
 		}
 	}
 	return false
-}
-
-// mentionsScaler reports whether a function, or its class, has a name that speaks of loss scaling: then something that is not understood
-// may do it.
-func mentionsScaler(pass *lint.Pass, scope *pyscan.Scope) bool {
-	if class := scope.EnclosingClass(); class != nil {
-		scope = class
-	}
-	type question struct{ scope *pyscan.Scope }
-	return lint.Once(pass, question{scope}, func() bool { return namesScaler(scope) })
-}
-
-func namesScaler(scope *pyscan.Scope) bool {
-	found := false
-	visit := func(n syntax.Node) bool {
-		name := pyscan.LastName(n)
-		if arg, ok := n.(*syntax.Arg); ok {
-			name = arg.Name
-		}
-		name = strings.ToLower(name)
-		found = found || strings.Contains(name, "scaler") || strings.Contains(name, "loss_scal") || strings.Contains(name, "scale_loss") || strings.Contains(name, "lossscal")
-		return !found
-	}
-	if scope.Node != nil {
-		syntax.Inspect(scope.Node, visit)
-		return found
-	}
-	for _, stmt := range scope.Body() {
-		switch stmt.(type) {
-		case *syntax.FunctionDef, *syntax.ClassDef:
-		default:
-			syntax.Inspect(stmt, visit)
-		}
-	}
-	return found
 }
 
 // scaledByHand reports whether a loss is multiplied by something that may be a static scale.
