@@ -2,7 +2,9 @@ package memory
 
 import (
 	_ "embed"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/workspace"
@@ -20,18 +22,43 @@ var EvalWithoutNoGrad = &lint.Rule{
 	Since:    "0.1",
 	Doc:      evalWithoutNoGradDoc,
 	Severity: lint.Warning,
-	Mentions: []string{"eval", "valid", "test"},
+	Mentions: evaluationWords,
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
-		file := module.File
-		if !file.Has("eval") && !file.Has("valid") && !file.Has("test") || !file.Has("torch") || workspace.IsTest(module.File.Path) {
+		if !slices.ContainsFunc(evaluationWords, module.File.Has) || workspace.IsTest(module.File.Path) {
 			return
 		}
+		torch := sync.OnceValue(func() bool { return usesTorch(pass, module) })
 		module.Scopes(func(scope *pyscan.Scope) {
-			if scope.Kind == pyscan.FuncScope {
+			if scope.Kind == pyscan.FuncScope && (evalCall(scope) != nil || evaluationName(scope.Name)) && torch() {
 				checkEvaluation(pass, module, scope)
 			}
 		})
 	},
+}
+
+// evaluationWords are parts of what evaluationName and evalCall know.
+var evaluationWords = []string{"eval", "valid", "test", "val(", "val_epoch"}
+
+// otherFrameworks have models with eval() and losses with backward() of their own.
+var otherFrameworks = []string{"paddle", "oneflow", "jittor", "mindspore", "megengine", "tensorflow", "keras", "flax", "jax", "mxnet", "chainer", "tinygrad", "mlx"}
+
+// usesTorch reports whether the models of a file are those of PyTorch: the file speaks of it, or it or a file that runs with it imports it or
+// computes gradients, and none of them another framework.
+func usesTorch(pass *lint.Pass, module *pyscan.Module) bool {
+	if module.File.Has("torch") {
+		return true
+	}
+	computes := false
+	for _, file := range slices.Concat(pass.Closure(module.File.Path), pass.Importers(module.File.Path)) {
+		if pass.ImportsAny(file, otherFrameworks...) {
+			return false
+		}
+		computes = computes || pass.ImportsAny(file, "torch")
+		if m := pass.Module(file); m != nil {
+			computes = computes || m.Says(".backward(")
+		}
+	}
+	return computes
 }
 
 // frameworkClasses run their hooks with gradients switched off by themselves.
@@ -56,17 +83,13 @@ func checkEvaluation(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope
 	case pyscan.No:
 		return
 	case pyscan.Maybe:
-		if bytesOf(module, "set_grad_enabled") || len(pass.Callers(scope)) > 0 {
+		if module.Says("set_grad_enabled") || len(pass.Callers(scope)) > 0 {
 			return
 		}
 		report(pass, module, scope, call).As(lint.Info) // nobody is seen to call it
 	default:
 		report(pass, module, scope, call)
 	}
-}
-
-func bytesOf(module *pyscan.Module, word string) bool {
-	return module.File.Has(word)
 }
 
 func report(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, call *syntax.Call) *lint.Diagnostic {
