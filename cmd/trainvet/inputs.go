@@ -44,9 +44,16 @@ func (a *app) inputs(f *checkFlags, paths []string) *inputs {
 		}
 	}
 	if len(f.command) > 0 {
-		in.add(commandFile(f.command))
-		more, problems := check.Discover(words, in.settings)
-		in.targets, in.problems = append(in.targets, more...), append(in.problems, problems...)
+		command := check.Target{Path: commandName, Named: true}
+		in.snapshot = in.snapshot.With(commandFile(f.command))
+		started, problems := check.Discover(words, in.settings)
+		started = append([]check.Target{command}, started...)
+		for _, target := range append(started, check.Loaded(in.snapshot, started, in.settings)...) {
+			if !slices.ContainsFunc(in.targets, func(have check.Target) bool { return have.Path == target.Path }) {
+				in.targets = append(in.targets, target)
+			}
+		}
+		in.problems = append(in.problems, problems...)
 	}
 	in.snapshot = check.GuessKinds(in.snapshot, in.targets)
 	room(len(in.targets))

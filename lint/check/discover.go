@@ -2,6 +2,7 @@ package check
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -93,6 +94,33 @@ func withoutIdle(targets []Target) []Target {
 // it. The name is relative to the current folder. False: the settings leave it out.
 func Opened(name string, settings *Resolver) (Target, bool) {
 	return Target{Path: name, Named: true, Test: IsTest(name)}, !settings.Excludes(name)
+}
+
+// Loaded are the files that are loaded when some targets are run, besides those: what a launch command starts imports modules, and settings name
+// others. Left out is what a walk of the current folder would leave out.
+func Loaded(snapshot *workspace.Snapshot, run []Target, settings *Resolver) (more []Target) {
+	names := make([]string, len(run))
+	for i, target := range run {
+		names[i] = target.Path
+	}
+	for _, name := range snapshot.View(context.Background()).Forgetful().Loaded(names)[len(names):] {
+		if !settings.Excludes(name) && !settings.ignored(name) {
+			more = append(more, Target{Path: name, Test: IsTest(name)})
+		}
+	}
+	return more
+}
+
+// ignored reports whether a .gitignore leaves a file out, or a folder that it lies in.
+func (r *Resolver) ignored(name string) bool {
+	absolute := r.Absolute(name)
+	for at, folder := absolute, false; at != r.Dir && source.Dir(at) != at; at, folder = source.Dir(at), true {
+		around := ignoredAbove(at, r.Dir)
+		if isIgnored(around, at, folder) {
+			return true
+		}
+	}
+	return false
 }
 
 // outside is what keeps a name from being followed that leads out of the project.

@@ -1,11 +1,9 @@
 package workspace
 
 import (
-	"path"
 	"slices"
 	"strings"
 
-	"github.com/trainvet/trainvet/lint/source"
 	"github.com/trainvet/trainvet/pyscan"
 	"github.com/trainvet/trainvet/pyscan/syntax"
 )
@@ -65,9 +63,8 @@ func (v *View) sameProcess(name string) []string {
 		}
 	}
 	for _, file := range slices.Clone(around) {
-		for folder := source.Dir(file); ; folder = source.Dir(folder) {
-			whole := path.Join(folder, "__init__.py")
-			if v.Is(whole) != RegularFile || slices.Contains(around, whole) {
+		for _, whole := range v.packages(file) {
+			if slices.Contains(around, whole) {
 				break
 			}
 			for _, one := range v.Closure(whole) {
