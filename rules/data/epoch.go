@@ -10,11 +10,11 @@ import (
 	"github.com/trainvet/trainvet/pyscan/syntax"
 )
 
-// trains says whether a loop over a loader trains: Yes where gradients are computed in it, No where they are off or a model was put into
-// evaluation mode before it.
+// trains says whether a loop over a loader trains: Yes where gradients are computed in it and an optimizer is stepped, No where they are off
+// or a model was put into evaluation mode before it.
 func trains(pass *lint.Pass, use use) pyscan.Truth {
 	for _, root := range pass.Loops(use.scope.Module) {
-		if backwardIn(root, use.loop) {
+		if backwardIn(root, use.loop) && len(root.Deep(loop.Step)) > 0 {
 			return pyscan.Yes
 		}
 	}
