@@ -7,8 +7,8 @@ import (
 	"github.com/trainvet/trainvet/pyscan/syntax"
 )
 
-// Code is the text of the file in a span with blanks in place of what runs nothing: comments, and texts that are statements, as docstrings
-// are. Who asks which words code holds asks it, since a comment does nothing.
+// Code is the text of the file in a span with blanks in place of what runs nothing: comments, and texts that are
+// statements, as docstrings are. Who asks which words code holds asks it, since a comment does nothing.
 func (m *Module) Code(at source.Span) string { return m.code()[at.Start:at.End] }
 
 // LowerCode is the code of all the file in lower case.

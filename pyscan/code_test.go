@@ -15,7 +15,8 @@ func TestCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := New(syntax.Parse(file))
-	for word, want := range map[string]bool{"alpha": false, "beta": true, "gamma": false, "delta": false, "epsilon": true, "zeta": true, "f()": true} {
+	code := map[string]bool{"alpha": false, "beta": true, "gamma": false, "delta": false, "epsilon": true, "zeta": true, "f()": true}
+	for word, want := range code {
 		if m.Says(word) != want {
 			t.Errorf("%q is code: %v, want %v", word, !want, want)
 		}

@@ -452,7 +452,8 @@ func TestFix(t *testing.T) {
 	}
 }
 
-// TestBoundIsUnreadable: a file beyond a bound of its parser is one message and no finding. Met on a walk, it is data unless it trains.
+// TestBoundIsUnreadable: a file beyond a bound of its parser is one message and no finding. Met on a walk, it is data
+// unless it trains.
 func TestBoundIsUnreadable(t *testing.T) {
 	deep := strings.Repeat("[", 1000) + strings.Repeat("]", 1000)
 	for name, c := range map[string]struct{ text, reason string }{

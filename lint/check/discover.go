@@ -96,8 +96,8 @@ func Opened(name string, settings *Resolver) (Target, bool) {
 	return Target{Path: name, Named: true, Test: IsTest(name)}, !settings.Excludes(name)
 }
 
-// Loaded are the files that are loaded when some targets are run, besides those: what a launch command starts imports modules, and settings name
-// others. Left out is what a walk of the current folder would leave out.
+// Loaded are the files that are loaded when some targets are run, besides those: what a launch command starts imports
+// modules, and settings name others. Left out is what a walk of the current folder would leave out.
 func Loaded(snapshot *workspace.Snapshot, run []Target, settings *Resolver) (more []Target) {
 	names := make([]string, len(run))
 	for i, target := range run {

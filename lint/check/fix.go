@@ -61,8 +61,8 @@ func Fix(ctx context.Context, snapshot *workspace.Snapshot, targets []Target, op
 	return fixed, nil
 }
 
-// keepComments takes the edits out of fixes that would delete a comment together with code, as in a call over several lines that is
-// written anew: the comment may be for another tool. Whole lines that go, go with theirs.
+// keepComments takes the edits out of fixes that would delete a comment together with code, as in a call over several
+// lines that is written anew: the comment may be for another tool. Whole lines that go, go with theirs.
 func keepComments(file *source.File, comments []source.Span, findings []Finding) {
 	if len(comments) == 0 {
 		return

@@ -287,7 +287,8 @@ func (w *Walk) outside(snapshot *workspace.Snapshot) (files []string, all bool) 
 	return files, seen <= outsideLimit
 }
 
-// mayBePython reports whether the name of a file leaves it open that it is taken as Python: it may do without an extension.
+// mayBePython reports whether the name of a file leaves it open that it is taken as Python: it may do without an
+// extension.
 func mayBePython(name string) bool {
 	return strings.HasSuffix(name, ".py") || path.Ext(name) == "" || source.KindOf(name, nil).IsPython()
 }

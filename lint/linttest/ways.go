@@ -176,7 +176,8 @@ func scramble(random *rand.Rand, text string) string {
 	return strings.Join(all, "")
 }
 
-// safeFixes applies the safe fixes, and demands that files parse with them, that each finding with one is gone, and that no comment is lost.
+// safeFixes applies the safe fixes, and demands that files parse with them, that each finding with one is gone, and
+// that no comment is lost.
 func (r *runner) safeFixes(t testing.TB, before *check.Report) {
 	t.Helper()
 	offered := func(report *check.Report) (count int) {

@@ -247,7 +247,8 @@ func (v *View) knownIn(m *pyscan.Module) map[string]string {
 	return known
 }
 
-// meaningOfImport is the meaning of a name that an import statement takes from a module, which may be a file of the project.
+// meaningOfImport is the meaning of a name that an import statement takes from a module, which may be a file of the
+// project.
 func (v *View) meaningOfImport(m *pyscan.Module, i *pyscan.Import, name string) string {
 	if i.Level == 0 {
 		if meaning := v.meaning(m, join(i.Module, name)); meaning != "" {
@@ -260,7 +261,8 @@ func (v *View) meaningOfImport(m *pyscan.Module, i *pyscan.Import, name string) 
 	return ""
 }
 
-// meaningIn is the meaning of what a file of the project has under a name. It goes by the end of the dotted name, as declared does.
+// meaningIn is the meaning of what a file of the project has under a name. It goes by the end of the dotted name, as
+// declared does.
 func (v *View) meaningIn(m *pyscan.Module, file, name string) string {
 	full := "." + dottedModule(file) + "." + name
 	longest, found := "", ""

@@ -78,8 +78,8 @@ func below(folder string, deepest int) int {
 	return deepest
 }
 
-// pythonFiles are the files in a folder and so many levels below it that are taken as Python, as the FS holds them, sorted: one more than
-// maxProject at most. Hidden folders are left out.
+// pythonFiles are the files in a folder and so many levels below it that are taken as Python, as the FS holds them,
+// sorted: one more than maxProject at most. Hidden folders are left out.
 func (s *Snapshot) pythonFiles(root string, deepest int) []string {
 	deepest = below(root, deepest)
 	var files []string
@@ -105,8 +105,8 @@ func (s *Snapshot) isPython(folder string, entry Entry) bool {
 	if strings.HasSuffix(entry.Name, ".py") {
 		return true
 	}
-	if ext := path.Ext(entry.Name); len(ext) > 1 && ext[1]|0x20 != 'p' && ext[1]|0x20 != 'i' { // most files, told without a closer look
-		return false
+	if ext := path.Ext(entry.Name); len(ext) > 1 && ext[1]|0x20 != 'p' && ext[1]|0x20 != 'i' {
+		return false // most files, told without a closer look
 	}
 	return s.kindIn(folder, entry).IsPython()
 }

@@ -39,7 +39,8 @@ func (s *Snapshot) kindIn(folder string, entry Entry) source.Kind {
 	return kind
 }
 
-// head is the beginning of a file as the FS holds it, as far as it tells the kind of a file; nil where it cannot be read.
+// head is the beginning of a file as the FS holds it, as far as it tells the kind of a file; nil where it cannot be
+// read.
 func (s *Snapshot) head(name string) []byte {
 	if files, is := s.fs.(interface{ Head(name string) []byte }); is {
 		return files.Head(name)

@@ -12,8 +12,8 @@ import (
 // ScalesLoss is the property of a function of the project that divides the loss by the number of micro-batches before it runs backward.
 const ScalesLoss = "scales-loss"
 
-// Meanings is a text that holds the library names that in-house names mean, as code would call them: what is looked for by words is looked
-// for in it as well.
+// Meanings is a text that holds the library names that in-house names mean, as code would call them: what is looked for
+// by words is looked for in it as well.
 func Meanings(known map[string]string) string {
 	var text strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(known)) {

@@ -10,8 +10,8 @@ import (
 // maxLoaded bounds the files that a run is seen to load.
 const maxLoaded = 2000
 
-// Loaded lists the files of the project that are loaded when some files are run, those files included, nearest first: what they import, the
-// packages that these are in, the settings that they name, and the programs that scripts start.
+// Loaded lists the files of the project that are loaded when some files are run, those files included, nearest first:
+// what they import, the packages that these are in, the settings that they name, and the programs that scripts start.
 func (v *View) Loaded(files []string) []string {
 	list := slices.Clone(files)
 	known := map[string]bool{}
@@ -56,7 +56,8 @@ func (v *View) loadedBy(name string) (files []string) {
 	return files
 }
 
-// packages are the packages that a module is in, innermost first: importing it runs them. A folder between two of them may do without a file.
+// packages are the packages that a module is in, innermost first: importing it runs them. A folder between two of them
+// may do without a file.
 func (v *View) packages(module string) (files []string) {
 	missing := 0
 	for folder := source.Dir(module); module != "" && missing < 2; folder = source.Dir(folder) {
@@ -74,7 +75,8 @@ func (v *View) packages(module string) (files []string) {
 
 // mainOf is the file that `python -m` starts of a package; "" for other modules.
 func (v *View) mainOf(module string) string {
-	if main := path.Join(source.Dir(module), "__main__.py"); path.Base(module) == "__init__.py" && v.Is(main) == RegularFile {
+	main := path.Join(source.Dir(module), "__main__.py")
+	if path.Base(module) == "__init__.py" && v.Is(main) == RegularFile {
 		return main
 	}
 	return ""

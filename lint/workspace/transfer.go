@@ -8,9 +8,9 @@ import (
 	"github.com/trainvet/trainvet/pyscan/syntax"
 )
 
-// TransfersToNPU reports whether CUDA names of a file mean the NPU: torch_npu.contrib.transfer_to_npu is imported by the file,
-// by what it imports, or by a file that imports it; or TORCH_TRANSFER_TO_NPU is set by one of them or by a script that
-// starts one.
+// TransfersToNPU reports whether CUDA names of a file mean the NPU: torch_npu.contrib.transfer_to_npu is imported by
+// the file, by what it imports, or by a file that imports it; or TORCH_TRANSFER_TO_NPU is set by one of them or by a
+// script that starts one.
 func (v *View) TransfersToNPU(name string) bool {
 	around := v.sameProcess(name)
 	spelled := false
@@ -45,8 +45,8 @@ const (
 	transferVariable = "TORCH_TRANSFER_TO_NPU"
 )
 
-// sameProcess lists the Python files that run in one process with a file, as far as import statements tell: what it imports, what imports
-// it and what that imports, and the packages that these are in.
+// sameProcess lists the Python files that run in one process with a file, as far as import statements tell: what it
+// imports, what imports it and what that imports, and the packages that these are in.
 func (v *View) sameProcess(name string) []string {
 	around := v.Closure(name)
 	add := func(file string) {
@@ -75,9 +75,9 @@ func (v *View) sameProcess(name string) []string {
 	return around
 }
 
-// MayTransfer reports whether a program that transfers CUDA names to the NPU may load a file in a way that import statements do not tell:
-// by a name that it makes up while it runs; or the transfer stands in a file of its own that nothing here imports, for programs that are
-// elsewhere.
+// MayTransfer reports whether a program that transfers CUDA names to the NPU may load a file in a way that import
+// statements do not tell: by a name that it makes up while it runs; or the transfer stands in a file of its own that
+// nothing here imports, for programs that are elsewhere.
 func (v *View) MayTransfer(name string) bool {
 	for _, file := range v.around(name, importKeyword+pyscan.LastPart(transferModule)) {
 		if !v.ImportsAny(file, transferModule) {
@@ -96,7 +96,8 @@ func (v *View) MayTransfer(name string) bool {
 	return false
 }
 
-// onlyImports reports whether a file does nothing but import, and set up what it imports: it is there for others to import.
+// onlyImports reports whether a file does nothing but import, and set up what it imports: it is there for others to
+// import.
 func (v *View) onlyImports(name string) bool {
 	m := v.Module(name)
 	if m == nil {
@@ -134,7 +135,10 @@ func (v *View) setsUp(m *pyscan.Module, e syntax.Expr) bool {
 }
 
 // settingUp are the beginnings of the names of functions that set something up.
-var settingUp = []string{"torch.npu.set_", "torch_npu.", "torch.set_", "torch.backends.", "torch.use_", "warnings.", "logging.", "os.environ.", "os.putenv", "sys.path."}
+var settingUp = []string{
+	"torch.npu.set_", "torch_npu.", "torch.set_", "torch.backends.", "torch.use_", "warnings.", "logging.",
+	"os.environ.", "os.putenv", "sys.path.",
+}
 
 // loadsByName reports whether a file loads code by a name that may be that of another file.
 func (v *View) loadsByName(loader, name string) bool {
@@ -146,7 +150,8 @@ func (v *View) loadsByName(loader, name string) bool {
 		if len(site.Args) > 0 {
 			if c, known := v.Constant(v.Eval(site.Scope, nil, site.Args[0])); known {
 				text, _ := c.Str()
-				return strings.HasSuffix("."+strings.ReplaceAll(strings.TrimSuffix(text, ".py"), "/", "."), "."+moduleOf(name))
+				dotted := strings.ReplaceAll(strings.TrimSuffix(text, ".py"), "/", ".")
+				return strings.HasSuffix("."+dotted, "."+moduleOf(name))
 			}
 		}
 		return true
@@ -154,5 +159,8 @@ func (v *View) loadsByName(loader, name string) bool {
 }
 
 // loadsCode are the functions that load code by its name: of importlib, runpy, pkgutil and hydra, and Python's own.
-var loadsCode = map[string]bool{"import_module": true, "__import__": true, "spec_from_file_location": true, "run_path": true, "run_module": true,
-	"exec": true, "iter_modules": true, "walk_packages": true, "entry_points": true, "instantiate": true, "get_class": true, "get_object": true, "get_method": true, "locate": true}
+var loadsCode = map[string]bool{
+	"import_module": true, "__import__": true, "spec_from_file_location": true, "run_path": true, "run_module": true,
+	"exec": true, "iter_modules": true, "walk_packages": true, "entry_points": true, "instantiate": true,
+	"get_class": true, "get_object": true, "get_method": true, "locate": true,
+}

@@ -9,8 +9,8 @@ import (
 	"github.com/trainvet/trainvet/pyscan/syntax"
 )
 
-// mayScale reports whether a function, or its class, uses what by its name scales losses: something that is not understood may do it. One
-// that is only made, kept, saved or tested scales nothing.
+// mayScale reports whether a function, or its class, uses what by its name scales losses: something that is not
+// understood may do it. One that is only made, kept, saved or tested scales nothing.
 func mayScale(pass *lint.Pass, scope *pyscan.Scope) bool {
 	if class := scope.EnclosingClass(); class != nil {
 		scope = class
@@ -47,12 +47,16 @@ type scalerUse struct {
 // scalerName reports whether an expression is called as scalers are.
 func scalerName(n syntax.Node) bool {
 	name := strings.ToLower(pyscan.LastName(n))
-	return strings.Contains(name, "scaler") || strings.Contains(name, "loss_scal") || strings.Contains(name, "scale_loss") || strings.Contains(name, "lossscal")
+	return slices.ContainsFunc([]string{"scaler", "loss_scal", "scale_loss", "lossscal"}, func(part string) bool {
+		return strings.Contains(name, part)
+	})
 }
 
 // keeping are the methods of a scaler that scale nothing.
-var keeping = map[string]bool{"state_dict": true, "load_state_dict": true, "get_scale": true, "is_enabled": true, "get_growth_factor": true,
-	"get_backoff_factor": true, "get_growth_interval": true, "to": true}
+var keeping = map[string]bool{
+	"state_dict": true, "load_state_dict": true, "get_scale": true, "is_enabled": true, "get_growth_factor": true,
+	"get_backoff_factor": true, "get_growth_interval": true, "to": true,
+}
 
 func (u *scalerUse) body(n syntax.Node) { syntax.Children(n, u.visit) }
 
@@ -141,10 +145,11 @@ func (u *scalerUse) tested(test syntax.Expr) {
 
 // called looks at a call: of a scaler, or of a function that is given one.
 func (u *scalerUse) called(call *syntax.Call) {
-	if attr, is := call.Func.(*syntax.Attribute); is && keeping[attr.Attr] && scalerName(attr.Value) || pyscan.Path(call.Func) == "isinstance" {
-		if is {
-			u.arguments(call)
-		}
+	if pyscan.Path(call.Func) == "isinstance" {
+		return
+	}
+	if attr, is := call.Func.(*syntax.Attribute); is && keeping[attr.Attr] && scalerName(attr.Value) {
+		u.arguments(call)
 		return
 	}
 	if strings.HasSuffix(u.pass.Library(u.scope, nil, call.Func), "GradScaler") { // made, for whatever

@@ -13,7 +13,8 @@ import (
 	"github.com/trainvet/trainvet/lint/source"
 )
 
-// TestNamed holds that each config of the cases that is of a dialect holds one of the words by which the rules about keys look at a file.
+// TestNamed holds that each config of the cases that is of a dialect holds one of the words by which the rules about
+// keys look at a file.
 func TestNamed(t *testing.T) {
 	archives, err := filepath.Glob("../*/*.txtar")
 	if err != nil {
@@ -45,7 +46,8 @@ func TestNamed(t *testing.T) {
 					continue
 				}
 				seen++
-				if !slices.ContainsFunc(named, func(word string) bool { return strings.Contains(string(file.Text), word) }) {
+				has := func(word string) bool { return strings.Contains(string(file.Text), word) }
+				if !slices.ContainsFunc(named, has) {
 					t.Errorf("%s: %s is of %s and holds none of the words:\n%s", name, member.Name, d.Name, file.Text)
 				}
 			}

@@ -338,20 +338,21 @@ func without(pass *lint.Pass, node *configs.Node, index int) (lint.Edit, bool) {
 	return lint.Edit{At: source.Place{Path: item.KeyAt.Path, Span: source.Span{Start: start, End: end}}}, true
 }
 
-// named are words of which a file holds one that is of a dialect, as the dialects recognise theirs; a rule about keys can find something in any
-// of them. TestNamed holds them against all configs of the cases.
+// named are words of which a file holds one that is of a dialect, as the dialects recognise theirs; a rule about keys
+// can find something in any of them. TestNamed holds them against all configs of the cases.
 var named = []string{
-	"train_batch_size", "train_micro_batch_size_per_gpu", "zero_optimization", "gradient_accumulation_steps", "fp16", "bf16", "optimizer", "learning_rate",
-	"num_train_epochs", "per_device", "_component_", "exp_manager", "peft_type", "d_model", "datasets", "trainer", "actor_rollout_ref", "network_module",
-	"distributed_type", "base_model", "model_name_or_path", "micro_batch", "batch_size", "warmup", "TrainingArguments", "fsdp", "DeepSpeedPlugin",
-	"num_layers", "num-layers", "steps_per_print", "output_dir", "torchrun", "torch.distributed.run", "torch.distributed.launch", "deepspeed",
-	"accelerate", "[training]", "[parallelism]", "[activation_checkpoint]", "elasticity",
-
-	"model_type", `"architectures"`, "hidden_size", "hidden-size", // the config.json of a model
-	"finetuning_type", "cutoff_len", "lr_scheduler_type", "max_steps", "train_iters", "max_duration", "train_loader", "LoRA_type", "max_resolution",
-	"MODEL_ARGS", "language_model", "model_parallel", "model-parallel", "micro-batch", "pipe_parallel", "pipe-parallel", "data_parallel",
-	"tensor_parallel", "pipeline_parallel", "parallelism:", "n_layer", "accumulative_counts", "lr_decay", "checkpoint_activations",
-	"partition_activations", "tokenizer_type", "vocab_file", "merge_file", "wall_clock_breakdown", "zero_allow_untested_optimizer",
-	"communication_data_type", "prescale_gradients", "flops_profiler", "comms_logger", "activation_checkpointing", "compression_training",
-	"data_efficiency", "trainvet_plan",
+	"train_batch_size", "train_micro_batch_size_per_gpu", "zero_optimization", "gradient_accumulation_steps", "fp16",
+	"bf16", "optimizer", "learning_rate", "num_train_epochs", "per_device", "_component_", "exp_manager",
+	"peft_type", "d_model", "datasets", "trainer", "actor_rollout_ref", "network_module", "distributed_type",
+	"base_model", "model_name_or_path", "micro_batch", "batch_size", "warmup", "TrainingArguments", "fsdp",
+	"DeepSpeedPlugin", "num_layers", "num-layers", "steps_per_print", "output_dir", "torchrun",
+	"torch.distributed.run", "torch.distributed.launch", "deepspeed", "accelerate", "[training]", "[parallelism]",
+	"[activation_checkpoint]", "elasticity", "model_type", `"architectures"`, "hidden_size", "hidden-size",
+	"finetuning_type", "cutoff_len", "lr_scheduler_type", "max_steps", "train_iters", "max_duration", "train_loader",
+	"LoRA_type", "max_resolution", "MODEL_ARGS", "language_model", "model_parallel", "model-parallel", "micro-batch",
+	"pipe_parallel", "pipe-parallel", "data_parallel", "tensor_parallel", "pipeline_parallel", "parallelism:",
+	"n_layer", "accumulative_counts", "lr_decay", "checkpoint_activations", "partition_activations",
+	"tokenizer_type", "vocab_file", "merge_file", "wall_clock_breakdown", "zero_allow_untested_optimizer",
+	"communication_data_type", "prescale_gradients", "flops_profiler", "comms_logger", "activation_checkpointing",
+	"compression_training", "data_efficiency", "trainvet_plan",
 }

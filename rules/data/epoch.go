@@ -10,8 +10,8 @@ import (
 	"github.com/trainvet/trainvet/pyscan/syntax"
 )
 
-// trains says whether a loop over a loader trains: Yes where gradients are computed in it and an optimizer is stepped, No where they are off
-// or a model was put into evaluation mode before it.
+// trains says whether a loop over a loader trains: Yes where gradients are computed in it and an optimizer is stepped,
+// No where they are off or a model was put into evaluation mode before it.
 func trains(pass *lint.Pass, use use) pyscan.Truth {
 	for _, root := range pass.Loops(use.scope.Module) {
 		if backwardIn(root, use.loop) && len(root.Deep(loop.Step)) > 0 {
@@ -29,7 +29,9 @@ func backwardIn(l *loop.Loop, node syntax.Stmt) bool {
 	if l.Node == syntax.Node(node) {
 		return len(l.Deep(loop.Backward)) > 0
 	}
-	return slices.ContainsFunc(l.Items, func(item loop.Item) bool { return item.Loop != nil && backwardIn(item.Loop, node) })
+	return slices.ContainsFunc(l.Items, func(item loop.Item) bool {
+		return item.Loop != nil && backwardIn(item.Loop, node)
+	})
 }
 
 // evaluating reports whether the last call of eval() or train() before a loop, in its function, is eval().
@@ -39,15 +41,16 @@ func evaluating(use use) bool {
 		if call.Span().End > use.loop.Span().Start {
 			break
 		}
-		if attr, ok := call.Func.(*syntax.Attribute); ok && (attr.Attr == "eval" || attr.Attr == "train") && len(call.Args) == 0 {
+		attr, ok := call.Func.(*syntax.Attribute)
+		if ok && (attr.Attr == "eval" || attr.Attr == "train") && len(call.Args) == 0 {
 			mode = attr.Attr
 		}
 	}
 	return mode == "eval"
 }
 
-// setsEpoch reports whether set_epoch may be called on the sampler that a call makes: in a file, in one that imports it, or in one that it
-// imports, on what is not known to be something else.
+// setsEpoch reports whether set_epoch may be called on the sampler that a call makes: in a file, in one that imports
+// it, or in one that it imports, on what is not known to be something else.
 func setsEpoch(pass *lint.Pass, module *pyscan.Module, sampler *syntax.Call) bool {
 	for _, file := range slices.Concat(pass.Closure(module.File.Path), pass.Importers(module.File.Path)) {
 		m := pass.Module(file)
@@ -55,7 +58,11 @@ func setsEpoch(pass *lint.Pass, module *pyscan.Module, sampler *syntax.Call) boo
 			continue
 		}
 		for node := range m.Tree.All() {
-			if receiver := epochSetter(node); receiver != nil && maySample(pass, pass.Eval(pyscan.ScopeAt(m, receiver), nil, receiver), sampler, 4) {
+			receiver := epochSetter(node)
+			if receiver == nil {
+				continue
+			}
+			if maySample(pass, pass.Eval(pyscan.ScopeAt(m, receiver), nil, receiver), sampler, 4) {
 				return true
 			}
 		}
@@ -80,8 +87,8 @@ func epochSetter(node syntax.Node) syntax.Expr {
 	return nil
 }
 
-// maySample reports whether a value may be the sampler that a call makes, or hand set_epoch on to it. An object of the project hands it on
-// in its own code, which is looked at as well.
+// maySample reports whether a value may be the sampler that a call makes, or hand set_epoch on to it. An object of the
+// project hands it on in its own code, which is looked at as well.
 func maySample(pass *lint.Pass, value pyscan.Value, sampler *syntax.Call, depth int) bool {
 	return slices.ContainsFunc(workspace.Alternatives(pass.Expand(value)), func(one pyscan.Value) bool {
 		switch one := one.(type) {
@@ -95,7 +102,8 @@ func maySample(pass *lint.Pass, value pyscan.Value, sampler *syntax.Call, depth 
 			name := pass.ExternalName(one.Of)
 			return !own && name != samplerClass && name != loaderClass
 		case *pyscan.Member: // loader.sampler, loader.batch_sampler.sampler
-			if base, is := pass.Expand(one.Base).(*pyscan.Instance); is && depth > 0 && pass.ExternalName(base.Of) == loaderClass {
+			base, is := pass.Expand(one.Base).(*pyscan.Instance)
+			if is && depth > 0 && pass.ExternalName(base.Of) == loaderClass {
 				return maySample(pass, base, sampler, depth-1)
 			}
 		}

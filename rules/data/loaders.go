@@ -94,8 +94,8 @@ func usesIn(pass *lint.Pass, files []string) []use {
 	return list
 }
 
-// drawn is what a loop takes its batches from, and the statement that begins with it: the loop itself, or `batches = iter(loader)` before one
-// that calls next(batches).
+// drawn is what a loop takes its batches from, and the statement that begins with it: the loop itself, or `batches =
+// iter(loader)` before one that calls next(batches).
 func drawn(scope *pyscan.Scope, loop *syntax.For) (over syntax.Expr, begun syntax.Stmt) {
 	over, begun = loop.Iter, loop
 	for _, call := range scope.Calls {

@@ -58,7 +58,13 @@ func checkSampler(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, c
 			continue
 		}
 		loops := use.scope.Module
-		if once(pass, use) || restarts(use) || renewed(scope, call, use) || setsEpoch(pass, module, call) || prepared(pass, module) || loops != module && (setsEpoch(pass, loops, call) || prepared(pass, loops)) { // other files are asked last
+		if once(pass, use) || restarts(use) || renewed(scope, call, use) {
+			return
+		}
+		if setsEpoch(pass, module, call) || prepared(pass, module) { // other files are asked last
+			return
+		}
+		if loops != module && (setsEpoch(pass, loops, call) || prepared(pass, loops)) {
 			return
 		}
 		d := pass.Reportf(module.File.At(call.Span()), "set_epoch is never called on this sampler: it shuffles with the same seed in every epoch, so each rank sees the same batches in the same order again")
@@ -108,7 +114,8 @@ func statement(scope *pyscan.Scope, node syntax.Node) syntax.Stmt {
 	return nil
 }
 
-// evaluates reports whether a sampler is for evaluation by the names around it. They are asked where the loop over its loader does not tell.
+// evaluates reports whether a sampler is for evaluation by the names around it. They are asked where the loop over its
+// loader does not tell.
 func evaluates(scope *pyscan.Scope, stmt syntax.Stmt) bool {
 	name := strings.ToLower(scope.Name)
 	if assign, ok := stmt.(*syntax.Assign); ok {

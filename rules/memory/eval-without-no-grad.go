@@ -40,10 +40,13 @@ var EvalWithoutNoGrad = &lint.Rule{
 var evaluationWords = []string{"eval", "valid", "test", "val(", "val_epoch"}
 
 // otherFrameworks have models with eval() and losses with backward() of their own.
-var otherFrameworks = []string{"paddle", "oneflow", "jittor", "mindspore", "megengine", "tensorflow", "keras", "flax", "jax", "mxnet", "chainer", "tinygrad", "mlx"}
+var otherFrameworks = []string{
+	"paddle", "oneflow", "jittor", "mindspore", "megengine", "tensorflow", "keras", "flax", "jax", "mxnet",
+	"chainer", "tinygrad", "mlx",
+}
 
-// usesTorch reports whether the models of a file are those of PyTorch: the file speaks of it, or it or a file that runs with it imports it or
-// computes gradients, and none of them another framework.
+// usesTorch reports whether the models of a file are those of PyTorch: the file speaks of it, or it or a file that runs
+// with it imports it or computes gradients, and none of them another framework.
 func usesTorch(pass *lint.Pass, module *pyscan.Module) bool {
 	if module.File.Has("torch") {
 		return true
