@@ -159,7 +159,7 @@ func trainerNoSync(pass *lint.Pass, run *workspace.Run) {
 	if parameters, name, ok := run.Parameters(); ok {
 		tellSize(d, parameters, name)
 	}
-	if partlySharded(run) || source.KindOf(at.Path, nil).IsPython() && pass.ImportedAnywhere(at.Path, "peft") {
+	if partlySharded(run) || pass.ImportedAnywhere(at.Path, "peft") {
 		d.As(lint.Info) // perhaps only adapters have gradients
 	}
 	if from, _, ok := run.Written(run.Plan.Sharding); ok {
