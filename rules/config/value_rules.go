@@ -158,38 +158,59 @@ func isWarmup(part *workspace.Part) bool {
 	return strings.HasPrefix(textAt(part, "scheduler", "type"), "warmup")
 }
 
-// warmupFault: the number of warm-up steps is a whole one above 0 since 0.19.3; before, 0 became 2.
+// The releases in which DeepSpeed changed what it makes of warmup_num_steps: at first it took the logarithm of the number as it is,
+// then of max(2, number), and by now the constructor wants an int above 0.
+const (
+	warmupAtLeastTwo = "0.3.12"
+	warmupChecked    = "0.19.3"
+)
+
+// warmupFault: what the release makes of a number of warm-up steps that is not a whole one above 0.
 func warmupFault(pass *lint.Pass, s *setting, v constant.Value) *fault {
-	if !isWarmup(s.part) {
-		return nil
-	}
 	n, ok := v.Number()
-	switch {
-	case v.Kind() == constant.Bool || !ok:
+	if !isWarmup(s.part) || v.Kind() == constant.Bool || !ok || v.Kind() != constant.Float && n >= 1 {
 		return nil
-	case v.Kind() == constant.Float && n == math.Trunc(n) && n > 0:
-		f := refused("is %s, wanted a whole number without a point: the scheduler refuses it when the engine starts", v)
-		f.instead = strconv.FormatFloat(n, 'f', -1, 64)
-		return f
-	case v.Kind() == constant.Float:
-		return refused("is %s, wanted a whole number of steps: the scheduler refuses it when the engine starts", v)
-	case n < 1:
-		if pin := pass.Pin(s.part.Path, "deepspeed"); pin.Since("0.19.3") == pyscan.No {
-			f := refused("is %s, wanted at least 1: %s warms up over 2 steps instead, and DeepSpeed from 0.19.3 on refuses it", v, pin)
-			f.severity, f.pin, f.since = lint.Warning, pin, "0.19.3"
-			low, written := numberAt(s.part, "scheduler", "params", "warmup_min_lr")
-			if high, both := numberAt(s.part, "scheduler", "params", "warmup_max_lr"); written && both && low == high {
-				f.severity = lint.Info // steps between equal rates change nothing
-			}
-			return f
-		} else if pin.Since("0.19.3") == pyscan.Yes {
-			f := refused("is %s, wanted at least 1: %s refuses it when the engine starts", v, pin)
-			f.pin, f.since = pin, "0.19.3"
-			return f
-		}
-		return refused("is %s, wanted at least 1: the scheduler divides by its logarithm, and DeepSpeed from 0.19.3 on refuses it when the engine starts", v)
 	}
-	return nil
+	pin := pass.Pin(s.part.Path, "deepspeed")
+	checked := pin.Since(warmupChecked)
+	since := "DeepSpeed from " + warmupChecked + " on"
+	if checked == pyscan.Yes {
+		since = pin.String()
+	}
+	if n < 1 {
+		return fewWarmupSteps(s, v, pin, since)
+	}
+	if checked == pyscan.No { // it warms up over so many steps
+		return nil
+	}
+	f := refused("is %s, wanted a whole number without a point: %s raises ValueError when the engine starts", v, since)
+	if f.pin, f.since = pin, warmupChecked; n == math.Trunc(n) {
+		f.instead = strconv.FormatFloat(n, 'f', -1, 64)
+	}
+	return f
+}
+
+// fewWarmupSteps is the fault of a number of warm-up steps below 1.
+func fewWarmupSteps(s *setting, v constant.Value, pin workspace.Pin, since string) *fault {
+	switch {
+	case pin.Since(warmupAtLeastTwo) == pyscan.No:
+		f := refused("is %s, wanted at least 2: %s takes its logarithm, which raises when the engine starts", v, pin)
+		f.pin, f.since = pin, warmupAtLeastTwo
+		return f
+	case pin.Since(warmupChecked) == pyscan.No:
+		f := refused("is %s, wanted at least 1: %s warms up over 2 steps instead, and DeepSpeed from %s on raises ValueError", v, pin, warmupChecked)
+		f.severity, f.pin, f.since = lint.Warning, pin, warmupChecked
+		low, written := numberAt(s.part, "scheduler", "params", "warmup_min_lr")
+		if high, both := numberAt(s.part, "scheduler", "params", "warmup_max_lr"); written && both && low == high {
+			f.severity = lint.Info // steps between equal rates change nothing
+		}
+		return f
+	}
+	f := refused("is %s, wanted at least 1: %s raises ValueError when the engine starts", v, since)
+	if f.pin, f.since = pin, warmupChecked; pin.Since(warmupChecked) != pyscan.Yes {
+		f.message += "; earlier releases warm up over 2 steps"
+	}
+	return f
 }
 
 // elasticFault are the rules of the section elasticity.
