@@ -12,6 +12,7 @@ type Accumulation struct {
 	By    string       // "Accelerate", "DeepSpeed"; "" where no framework is known to accumulate
 	More  pyscan.Truth // the number is more than one
 	Count int64        // 0: not known
+	Given pyscan.Value // the number as the program gives it; nil where a file or a default does
 	At    source.Place // where the number is given; zero where it is left to a default
 	Owner pyscan.Value // the Accelerator or the engine
 }
@@ -105,7 +106,7 @@ func (v *View) ofAccelerator(acc *pyscan.Instance) Accumulation {
 	switch {
 	case given != nil:
 		a.More, a.Count = v.moreThanOne(given)
-		a.At = given.Site().Place()
+		a.Given, a.At = given, given.Site().Place()
 		if e := Argument(acc.Call, "gradient_accumulation_steps", 3); e != nil && acc.At.Module != nil {
 			a.At = acc.At.Module.File.At(e.Span())
 		}
@@ -145,7 +146,7 @@ func (v *View) ofEngine(engine *pyscan.Wrapped) Accumulation {
 		if c, ok := v.Constant(key); ok {
 			if name, _ := c.Str(); name == "gradient_accumulation_steps" {
 				a.More, a.Count = v.moreThanOne(dict.Values[i])
-				a.At = dict.Values[i].Site().Place()
+				a.Given, a.At = dict.Values[i], dict.Values[i].Site().Place()
 			}
 		}
 	}

@@ -1,6 +1,8 @@
 package workspace
 
 import (
+	"math"
+	"slices"
 	"strings"
 
 	"github.com/trainvet/trainvet/pyscan"
@@ -27,9 +29,11 @@ func (u Unit) String() string {
 // Steps is what is known of a step count from how it is made.
 type Steps struct {
 	Unit      Unit
-	Times     int  // how often it is multiplied by the accumulation, less how often it is divided by it
-	Loader    bool // it comes from the length of a loader
-	Processes bool // it is multiplied or divided by the number of processes
+	Times     int   // how often it is multiplied by the accumulation, less how often it is divided by it
+	By        int64 // the plain whole number that it is divided by (x // 4, x * 0.25); 0 where it is divided by none
+	Loader    bool  // it comes from the length of a loader
+	Length    bool  // it comes from the length of something
+	Processes bool  // it is multiplied or divided by the number of processes
 }
 
 // Steps follows how a step count is made: the length of a loader counts micro-batches, divided by the accumulation it counts
@@ -51,7 +55,7 @@ func (v *View) steps(value pyscan.Value, isN func(pyscan.Value) bool, depth int)
 	}
 	switch value := value.(type) {
 	case *pyscan.Const:
-		return Steps{Unit: NoUnit}
+		return Steps{Unit: NoUnit, By: denominator(value)}
 	case *pyscan.Union:
 		var all Steps
 		for i, one := range value.Alternatives {
@@ -66,7 +70,8 @@ func (v *View) steps(value pyscan.Value, isN func(pyscan.Value) bool, depth int)
 				if s.Times != all.Times {
 					all.Times = 0
 				}
-				all.Loader = all.Loader && s.Loader
+				all.Loader, all.By = all.Loader && s.Loader, max(all.By, s.By)
+				all.Length = all.Length || s.Length
 			}
 		}
 		return all
@@ -90,20 +95,7 @@ func (v *View) stepsOp(op *pyscan.Op, isN func(pyscan.Value) bool, depth int) St
 	nLeft, nRight := v.IsAccumulation(op.Operands[0], isN), v.IsAccumulation(op.Operands[1], isN)
 	switch op.Name {
 	case "//", "/":
-		if nRight {
-			return left.scaled(-1)
-		}
-		if v.isProcesses(op.Operands[1]) {
-			left.Processes = true
-			return left
-		}
-		if right.Unit != NoUnit && right.Unit != UnknownUnit { // steps / steps per epoch
-			return Steps{}
-		}
-		if right.Unit == UnknownUnit && !left.Loader {
-			return Steps{}
-		}
-		return left
+		return v.divided(left, op.Operands[1], isN, depth)
 	case "*":
 		switch {
 		case nRight:
@@ -117,11 +109,59 @@ func (v *View) stepsOp(op *pyscan.Op, isN func(pyscan.Value) bool, depth int) St
 			right.Processes = true
 			return right
 		}
-		return left.merged(right)
+		product := left.merged(right)
+		product.By = times(left.By, right.By)
+		return product
 	case "+", "-", "max", "min":
 		return left.merged(right)
 	}
 	return Steps{}
+}
+
+// divided is a count after a division by a value; a product divides factor by factor.
+func (v *View) divided(count Steps, by pyscan.Value, isN func(pyscan.Value) bool, depth int) Steps {
+	if depth <= 0 {
+		return Steps{}
+	}
+	if v.IsAccumulation(by, isN) {
+		return count.scaled(-1)
+	}
+	if v.isProcesses(by) {
+		count.Processes = true
+		return count
+	}
+	if product, ok := by.(*pyscan.Op); ok && product.Name == "*" && len(product.Operands) == 2 {
+		return v.divided(v.divided(count, product.Operands[0], isN, depth-1), product.Operands[1], isN, depth-1)
+	}
+	if v.steps(by, isN, depth-1).Unit != NoUnit { // by a count: steps / steps per epoch; or by what may be the accumulation
+		return Steps{Length: count.Length}
+	}
+	if c, ok := v.Constant(by); ok {
+		if n, whole := c.Number(); whole && n >= 2 && n == math.Trunc(n) && n < 1<<31 {
+			count.By = times(count.By, int64(n))
+		}
+	}
+	return count
+}
+
+// times multiplies two divisors, of which 0 is none.
+func times(a, b int64) int64 {
+	if a == 0 || b == 0 || a > 1<<31/b {
+		return max(a, b)
+	}
+	return a * b
+}
+
+// denominator is n where a number is 1/n, else 0.
+func denominator(c *pyscan.Const) int64 {
+	f, ok := c.V.Number()
+	if !ok || f <= 0 || f > 0.5 {
+		return 0
+	}
+	if n := math.Round(1 / f); n < 1<<31 && math.Abs(f*n-1) < 1e-9 {
+		return int64(n)
+	}
+	return 0
 }
 
 // scaled is the count after a multiplication (1) or division (-1) by the accumulation.
@@ -150,7 +190,8 @@ func (s Steps) merged(other Steps) Steps {
 	if other.Unit != NoUnit && other.Unit != UnknownUnit && other.Unit != s.Unit {
 		return Steps{}
 	}
-	s.Processes = s.Processes || other.Processes
+	s.Processes, s.Length = s.Processes || other.Processes, s.Length || other.Length
+	s.By = max(s.By, other.By)
 	return s
 }
 
@@ -162,9 +203,11 @@ func (v *View) stepsResult(result *pyscan.Result, isN func(pyscan.Value) bool, d
 	switch name := v.ExternalName(result.Of); name {
 	case "builtins.len":
 		if len(result.Call.Args) == 1 {
-			if loader := v.Eval(scope, result.Frame, result.Call.Args[0]); v.IsLoader(loader) {
-				return Steps{Unit: MicroBatches, Loader: true}
+			of := result.Call.Args[0]
+			if value := v.Eval(scope, result.Frame, of); v.IsLoader(value) || v.unnamed(value) && loaderName(pyscan.PathEnd(of)) {
+				return Steps{Unit: MicroBatches, Loader: true, Length: true}
 			}
+			return Steps{Length: true}
 		}
 	case "math.ceil", "math.floor", "builtins.round", "builtins.int", "numpy.ceil", "numpy.floor", "builtins.float", "builtins.abs":
 		if len(result.Call.Args) > 0 {
@@ -179,8 +222,14 @@ func (v *View) IsAccumulation(value pyscan.Value, isN func(pyscan.Value) bool) b
 	if isN != nil && isN(value) {
 		return true
 	}
+	if op, ok := value.(*pyscan.Op); ok { // int(n), max(n, 1)
+		switch op.Name {
+		case "int", "float", "max", "min":
+			return slices.ContainsFunc(op.Operands, func(one pyscan.Value) bool { return v.IsAccumulation(one, isN) })
+		}
+	}
 	for _, one := range Alternatives(value) {
-		if loop.WindowName(NameOf(v, one)) {
+		if loop.WindowName(NameOf(v, one)) || isN != nil && isN(one) {
 			return true
 		}
 	}
@@ -224,12 +273,32 @@ func (v *View) IsLoader(value pyscan.Value) bool {
 		case *pyscan.Const, *pyscan.Sequence, *pyscan.Mapping:
 			continue
 		}
-		name := strings.ToLower(NameOf(v, one))
-		if strings.Contains(name, "loader") || name == "dl" || strings.HasSuffix(name, "_dl") {
+		if loaderName(NameOf(v, one)) {
 			return true
 		}
 	}
 	return false
+}
+
+// unnamed reports whether nothing is known of a value, not even what it is called where it comes from: an element of what an unknown function
+// returns. The name that the file gives it is then all there is.
+func (v *View) unnamed(value pyscan.Value) bool {
+	switch value := v.Expand(value).(type) {
+	case *pyscan.Element:
+		if _, known := value.Base.(*pyscan.Result); !known {
+			return false
+		}
+		return NameOf(v, value) == ""
+	case *pyscan.Unknown:
+		return true
+	}
+	return false
+}
+
+// loaderName reports whether a name is one that loaders have.
+func loaderName(name string) bool {
+	name = strings.ToLower(name)
+	return strings.Contains(name, "loader") || name == "dl" || strings.HasSuffix(name, "_dl")
 }
 
 // NameOf is what a value is called where it comes from: the parameter, setting, attribute or key; "" for a value without a

@@ -33,8 +33,10 @@ var CheckpointMissingUseReentrant = &lint.Rule{
 	},
 }
 
-// reportOmitted says what the release of torch makes of an omitted use_reentrant. All run the reentrant variant; warnings came with 2.1, for
-// checkpoint_sequential with 2.2, and announce an exception from 2.3 on. The release they name for that has been put off each time.
+// reportOmitted says what the release of torch makes of an omitted use_reentrant. All run the reentrant variant;
+// warnings came with 2.1, for
+// checkpoint_sequential with 2.2, and announce an exception from 2.3 on. The release they name for that has been put
+// off each time.
 func reportOmitted(pass *lint.Pass, c *workspace.Checkpoint) *lint.Diagnostic {
 	const loses = "the reentrant variant, which gives no gradients unless a direct input requires them"
 	warns := "2.1"
@@ -44,11 +46,14 @@ func reportOmitted(pass *lint.Pass, c *workspace.Checkpoint) *lint.Diagnostic {
 	torch := pass.Pin(c.Scope.Module.File.Path, "torch")
 	switch {
 	case torch.Since(warns) == pyscan.No:
-		return pass.Reportf(at(c), "use_reentrant is omitted: %s runs %s; it does not warn yet, releases from %s on do", torch, loses, warns).As(lint.Info).Pinned(torch, warns)
+		return pass.Reportf(at(c), "use_reentrant is omitted: %s runs %s; it does not warn yet, releases from %s on do",
+			torch, loses, warns).As(lint.Info).Pinned(torch, warns)
 	case torch.Since("2.3") == pyscan.No:
-		return pass.Reportf(at(c), "use_reentrant is omitted: %s warns that the default will change to False, and runs %s", torch, loses).Pinned(torch, "2.3")
+		return pass.Reportf(at(c), "use_reentrant is omitted: %s warns that the default will change to False, and runs %s",
+			torch, loses).Pinned(torch, "2.3")
 	}
-	return pass.Reportf(at(c), "use_reentrant is omitted: PyTorch warns and runs %s; its warning announces an exception for a later release", loses)
+	return pass.Reportf(at(c), "use_reentrant is omitted: PyTorch warns and runs %s; its warning announces an exception for a later release",
+		loses)
 }
 
 // takesReentrant reports whether the release of torch has the argument.

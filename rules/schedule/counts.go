@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/trainvet/trainvet/lint"
@@ -231,13 +232,56 @@ func advanced(pass *lint.Pass, w *loop.Window, visit func(*loop.Event, rate)) {
 	}
 }
 
-// isN names the number of micro-batches of a window.
+// isN names the number of micro-batches of a window: what the loop itself goes by, or what its framework was given.
 func isN(pass *lint.Pass, w *loop.Window) func(pyscan.Value) bool {
-	if w == nil || w.N == nil || w.Scope == nil {
+	if w == nil {
 		return nil
 	}
-	n := pass.Eval(w.Scope, w.Frame, w.N)
-	return func(value pyscan.Value) bool { return pass.Same(n, value) }
+	var sizes []pyscan.Value
+	if w.N != nil && w.Scope != nil {
+		sizes = append(sizes, pass.Eval(w.Scope, w.Frame, w.N))
+	}
+	if given := pass.Accumulation(w.Backward[0]).Given; given != nil {
+		sizes = append(sizes, given)
+	}
+	n := windowCount(pass, w)
+	return func(value pyscan.Value) bool {
+		for _, size := range sizes {
+			if pass.Same(size, value) || pass.Same(pass.Expand(size), pass.Expand(value)) {
+				return true
+			}
+		}
+		c, known := pass.Constant(pass.Expand(value))
+		is, number := c.Number()
+		return known && number && n > 1 && is == float64(n)
+	}
+}
+
+// isNamedN is isN without plain numbers that are written a second time.
+func isNamedN(pass *lint.Pass, w *loop.Window) func(pyscan.Value) bool {
+	is := isN(pass, w)
+	var places []source.Place
+	if w.N != nil && w.Scope != nil {
+		places = append(places, pass.Expand(pass.Eval(w.Scope, w.Frame, w.N)).Site().Place())
+	}
+	if given := pass.Accumulation(w.Backward[0]).Given; given != nil {
+		places = append(places, pass.Expand(given).Site().Place())
+	}
+	return func(value pyscan.Value) bool {
+		c, plain := pass.Expand(value).(*pyscan.Const)
+		return is(value) && (!plain || slices.Contains(places, c.Site().Place()))
+	}
+}
+
+// windowCount is the number of micro-batches of a window where it is known, else 0.
+func windowCount(pass *lint.Pass, w *loop.Window) int64 {
+	if w.N != nil && w.Scope != nil {
+		if c, ok := pass.Constant(pass.Expand(pass.Eval(w.Scope, w.Frame, w.N))); ok {
+			n, _ := c.Int()
+			return n
+		}
+	}
+	return pass.Accumulation(w.Backward[0]).Count
 }
 
 // windowText is the number of micro-batches as the program calls it.
@@ -283,7 +327,24 @@ func unitOf(pass *lint.Pass, w *loop.Window, c count) workspace.Unit {
 		}
 		return workspace.UnknownUnit
 	}
+	if c.warmup && steps.Unit == workspace.OptimizerSteps && pass.Steps(c.value(pass), isNamedN(pass, w)).Unit == workspace.MicroBatches {
+		return workspace.UnknownUnit // a plain number: the accumulation, or a share of the epoch
+	}
+	if !c.warmup && steps.Unit == workspace.MicroBatches && steps.By > 1 && tooLong(windowCount(pass, w), steps.By) <= 1 {
+		return workspace.UnknownUnit // the accumulation as a plain number, or times that of processes; a warm-up may be a share of the run
+	}
 	return steps.Unit
+}
+
+// tooLong is how many times too long a total in micro-batches is that a plain number divides; 0 where that is not known.
+func tooLong(n, by int64) int64 {
+	if by < 1 {
+		return n
+	}
+	if n%by != 0 {
+		return 0
+	}
+	return n / by
 }
 
 // draws reports whether a loop takes its micro-batches from the loader itself: by next, or by going through it.

@@ -45,11 +45,14 @@ func checkAdvance(pass *lint.Pass, root *loop.Loop, w *loop.Window, sched *loop.
 	at := root.Place(sched)
 	var d *lint.Diagnostic
 	switch {
+	case updates != nil && updates.warmup && batches != nil && !batches.warmup:
+		d = pass.Reportf(at, "the schedule is advanced in every micro-batch, but %s counts optimizer steps: the warm-up is over %s times too early", updates.name, n)
+		d.Note(updates.at(), "optimizer steps are counted here")
 	case updates != nil:
 		d = pass.Reportf(at, "the schedule is advanced in every micro-batch, but %s counts optimizer steps: warm-up and decay run %s times too fast, and the rest of the run trains at the final learning rate", updates.name, n)
 		d.Note(updates.at(), "optimizer steps are counted here")
 	case batches != nil:
-		d = pass.Reportf(at, "the schedule is advanced in every micro-batch, as it was built to; the learning rate moves within each window of %s, and only its last value counts", n).As(lint.Info)
+		d = pass.Reportf(at, "the schedule is advanced in every micro-batch, and %s counts micro-batches too; the learning rate moves within each window of %s, and only its last value counts", batches.name, n).As(lint.Info)
 	default:
 		d = pass.Reportf(at, "the schedule is advanced in every micro-batch, while the optimizer steps once in %s: if its steps were counted as optimizer steps, it runs %s times too fast", n, n).As(lint.Info)
 	}

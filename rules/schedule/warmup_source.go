@@ -48,7 +48,12 @@ func builtFromBatches(pass *lint.Pass, root *loop.Loop, w *loop.Window, sched *l
 		if c.warmup {
 			d = pass.Reportf(c.at(), "%s counts micro-batches, but the schedule is advanced once in %s of them: the warm-up takes %s times as long as meant", c.name, n, n)
 		} else {
-			d = pass.Reportf(c.at(), "%s counts micro-batches, but the schedule is advanced once in %s of them: only the first 1/%s of the curve is run, and the learning rate never comes down", c.name, n, n)
+			share := n
+			if by := pass.Steps(c.value(pass), isN(pass, w)).By; by > 1 {
+				share = number(float64(tooLong(windowCount(pass, w), by)))
+			}
+			d = pass.Reportf(c.at(), "%s counts micro-batches, but the schedule is advanced once in %s of them: only the first 1/%s of the curve is run, and the learning rate never comes down",
+				c.name, n, share)
 		}
 		d.Note(sched.At, "the schedule is advanced here")
 		d.Help("divide by %s: count optimizer steps", n)
@@ -227,11 +232,8 @@ func boundedByCount(w *loop.Window) bool {
 	return false
 }
 
-// The keys of DeepSpeed and Lightning without which their parts need not be looked for.
-const (
-	warmupKey    = "warmup_num_steps"
-	lightningKey = "accumulate_grad_batches"
-)
+// warmupKey is the key of DeepSpeed without which its part need not be looked for.
+const warmupKey = "warmup_num_steps"
 
 // warmupInModule looks at what says the unit without a loop: schedules that Accelerate prepares, frameworks' own arguments,
 // and schedules whose parts are counted differently.
@@ -394,7 +396,7 @@ func dividedArgument(pass *lint.Pass, scope *pyscan.Scope, call *syntax.Call) {
 		}
 	}
 	left, by, where := division(pass, scope, warmup, given, 4)
-	if left == nil || pass.Steps(pass.Eval(where, nil, left), nil).Unit == workspace.MicroBatches {
+	if left == nil || !written(pass, where, left) {
 		return
 	}
 	if total := workspace.Argument(call, "max_steps", -1); total != nil {
@@ -452,7 +454,7 @@ func dividedKey(pass *lint.Pass, scope *pyscan.Scope, dict *syntax.Dict) {
 			continue
 		}
 		left, by, where := division(pass, scope, dict.Values[i], nil, 4)
-		if left == nil || pass.Steps(pass.Eval(where, nil, left), nil).Unit == workspace.MicroBatches {
+		if left == nil || !written(pass, where, left) {
 			continue
 		}
 		d := pass.Reportf(scope.Module.File.At(dict.Values[i].Span()), "the DeepSpeed engine counts warm-up in optimizer steps already: divided by %s it is that many times too short, unless %s counts micro-batches", by, where.Module.File.Slice(left.Span()))
@@ -532,35 +534,4 @@ func holds(pass *lint.Pass, value, part pyscan.Value, depth int) bool {
 		}
 	}
 	return false
-}
-
-// lightningCounts looks at the schedules that configure_optimizers gives to Lightning's automatic optimisation, which advances
-// them once an optimizer step, in files that set accumulate_grad_batches.
-func lightningCounts(pass *lint.Pass, m *pyscan.Module) {
-	if !m.File.Has(lightningKey) {
-		return
-	}
-	constructors(pass, m, func(scope *pyscan.Scope, _ *syntax.Call, counts []count) {
-		class := scope.EnclosingClass()
-		if scope.Name != "configure_optimizers" || class == nil || strings.Contains(m.Code(class.Node.Span()), "automatic_optimization") {
-			return
-		}
-		value := &pyscan.Class{Origin: pyscan.From(m, class.Node), Scope: class}
-		if pass.Derives(value, "pytorch_lightning.LightningModule") != pyscan.Yes || strings.Contains(m.Code(scope.Node.Span()), `"epoch"`) {
-			return
-		}
-		for _, c := range counts {
-			steps := pass.Steps(c.value(pass), nil)
-			switch {
-			case steps.Unit == workspace.MicroBatches:
-				d := pass.Reportf(c.at(), "%s counts micro-batches, but Lightning advances the schedule once an optimizer step, and accumulate_grad_batches makes fewer of them: the curve is never run to its end", c.name)
-				d.Help("use self.trainer.estimated_stepping_batches")
-				return
-			case steps.Unit == workspace.OptimizerSteps && steps.Times < 0 && !steps.Loader && c.warmup:
-				d := pass.Reportf(c.at(), "Lightning counts schedules in optimizer steps already: divided by the accumulation the warm-up is that many times too short")
-				d.Help("give the number of optimizer steps")
-				return
-			}
-		}
-	})
 }
