@@ -34,11 +34,11 @@ var CollectiveUnderRankGuard = &lint.Rule{
 				continue
 			}
 			test := rankTest(pass, scope, call)
-			if test == nil {
+			if test == nil || test.soft {
 				continue
 			}
 			if name, sure := collective(pass, scope, nil, call); name != "" {
-				if !found[call] && !paired(pass, scope, test, call, name) {
+				if !found[call] && !paired(pass, scope, test, call, name) && !elsewhere(pass, scope, test, name) {
 					found[call] = true
 					report(pass, scope, call, test, name, sure, nil)
 				}
@@ -49,7 +49,8 @@ var CollectiveUnderRankGuard = &lint.Rule{
 				continue
 			}
 			// A function that waits in itself, called by some ranks only.
-			if inner, name := unconditional(pass, f.Scope); inner != nil && !found[inner] && !paired(pass, scope, test, call, name) && !paired(pass, f.Scope, test, inner, name) {
+			if inner, name := unconditional(pass, f.Scope); inner != nil && !found[inner] && !paired(pass, scope, test, call, name) &&
+				!paired(pass, f.Scope, test, inner, name) && !elsewhere(pass, scope, test, name) {
 				found[inner] = true
 				report(pass, f.Scope, inner, test, name, true, call)
 			}
@@ -91,7 +92,10 @@ type guard struct {
 	main bool       // it is the main rank that goes on
 	stmt *syntax.If // the if statement
 	rest bool       // the call is not in the statement, but after it, where it leaves
+	soft bool       // it leaves the round of a loop only, so that the ranks may meet in another one
 }
+
+const hangs = "the job hangs here until the process group times out"
 
 func report(pass *lint.Pass, scope *pyscan.Scope, call *syntax.Call, test *guard, name string, sure bool, via *syntax.Call) {
 	file := scope.Module.File
@@ -99,12 +103,16 @@ func report(pass *lint.Pass, scope *pyscan.Scope, call *syntax.Call, test *guard
 	if !test.main {
 		who = "the other ranks"
 	}
-	d := pass.Reportf(file.At(call.Span()), "only %s reach %s, which waits for all: the job hangs here until the process group times out", who, name)
+	d := pass.Reportf(file.At(call.Span()), "only %s reach %s, which waits for all: "+hangs, who, name)
 	if test.main {
 		d.Message = strings.Replace(d.Message, "reach ", "reaches ", 1)
 	}
 	if !sure {
 		d.As(lint.Info)
+	}
+	if unknown := unknownOther(pass, scope, test, call); unknown != nil {
+		d.As(lint.Info).Message = strings.TrimSuffix(d.Message, hangs) + "unless the other ranks call it in " +
+			file.Slice(unknown.Func.Span()) + ", the job hangs here"
 	}
 	d.Note(file.At(test.test.Span()), "the test of the rank")
 	if via != nil {
@@ -209,7 +217,7 @@ func grouped(pass *lint.Pass, scope *pyscan.Scope, call *syntax.Call, name strin
 
 // rankTest is the innermost test of the rank that decides whether a call is made, in its own function; nil where all ranks make
 // it, or where that cannot be told.
-func rankTest(pass *lint.Pass, scope *pyscan.Scope, call *syntax.Call) *guard {
+func rankTest(pass *lint.Pass, scope *pyscan.Scope, call syntax.Node) *guard {
 	var found *guard
 	body := scope.Body()
 	for _, stmt := range workspace.Around(scope, call) {
@@ -226,14 +234,14 @@ func rankTest(pass *lint.Pass, scope *pyscan.Scope, call *syntax.Call) *guard {
 			case workspace.Within(stmt.Body, call):
 				body = stmt.Body
 				if which := rank(pass, scope, stmt.Test); which != 0 {
-					found = &guard{stmt.Test, which > 0, stmt, false}
+					found = &guard{test: stmt.Test, main: which > 0, stmt: stmt}
 				} else if alone(stmt.Test) {
 					return nil
 				}
 			default:
 				body = stmt.OrElse
 				if which := rank(pass, scope, stmt.Test); which != 0 && !partly(stmt.Test) {
-					found = &guard{stmt.Test, which < 0, stmt, false}
+					found = &guard{test: stmt.Test, main: which < 0, stmt: stmt}
 				} else if alone(stmt.Test) {
 					return nil
 				}
@@ -265,7 +273,8 @@ func leaving(pass *lint.Pass, scope *pyscan.Scope, block []syntax.Stmt) []*guard
 		for _, stmt := range block {
 			if test, ok := stmt.(*syntax.If); ok && leaves(stmt) {
 				if which := rank(pass, scope, test.Test); which != 0 {
-					list = append(list, &guard{test.Test, which < 0, test, true})
+					_, returns := test.Body[len(test.Body)-1].(*syntax.Return)
+					list = append(list, &guard{test.Test, which < 0, test, true, !returns})
 				}
 			}
 		}
@@ -276,14 +285,20 @@ func leaving(pass *lint.Pass, scope *pyscan.Scope, block []syntax.Stmt) []*guard
 // shortBlock is up to how many statements a block is gone through for each call in it: most have no test under which anybody leaves.
 const shortBlock = 32
 
-// leaves holds for a test that ends the function where it is met.
+// leaves holds for a test that ends the function, or the round of a loop, where it is met.
 func leaves(stmt syntax.Stmt) bool {
 	test, ok := stmt.(*syntax.If)
 	if !ok || len(test.OrElse) > 0 || len(test.Body) == 0 {
 		return false
 	}
-	_, ok = test.Body[len(test.Body)-1].(*syntax.Return)
-	return ok
+	switch last := test.Body[len(test.Body)-1].(type) {
+	case *syntax.Return, *syntax.Continue, *syntax.Break, *syntax.Raise:
+		return true
+	case *syntax.ExprStmt:
+		call, ok := last.Value.(*syntax.Call)
+		return ok && (pyscan.Path(call.Func) == "sys.exit" || pyscan.Path(call.Func) == "exit")
+	}
+	return false
 }
 
 // partly reports whether a test is a conjunction, so that its else part is for more than the ranks that fail it.
@@ -436,85 +451,6 @@ func environRank(e syntax.Expr) bool {
 		return true
 	})
 	return environ && named
-}
-
-// paired reports whether the ranks that do not reach a call may meet it elsewhere: in the other branch, after the statement, or
-// (the main process first) under the opposite test in the same function or class.
-func paired(pass *lint.Pass, scope *pyscan.Scope, test *guard, call *syntax.Call, name string) bool {
-	other := test.stmt.OrElse
-	if workspace.Within(test.stmt.OrElse, call) {
-		other = test.stmt.Body
-	}
-	if test.rest {
-		other = test.stmt.Body
-	}
-	if waits(pass, scope, other, 2) {
-		return true
-	}
-	around := scope
-	if class := scope.EnclosingClass(); class != nil {
-		around = class
-	}
-	made := underTests(pass, around)[!test.main]
-	return made.names[name] || made.waits
-}
-
-// met is what some ranks meet in a function or class: the collectives that stand there, and whether a function called there holds one.
-type met struct {
-	names map[string]bool
-	waits bool
-}
-
-// underTests says what is met under tests of the rank, by whether the main process is the one that does.
-func underTests(pass *lint.Pass, around *pyscan.Scope) map[bool]*met {
-	type question struct{ around *pyscan.Scope }
-	return lint.Once(pass, question{around}, func() map[bool]*met {
-		by := map[bool]*met{true: {names: map[string]bool{}}, false: {names: map[string]bool{}}}
-		for _, stmt := range around.Body() {
-			syntax.Inspect(stmt, func(n syntax.Node) bool {
-				call, ok := n.(*syntax.Call)
-				if !ok {
-					return true
-				}
-				inner := pyscan.ScopeAt(around.Module, call)
-				if test := rankTest(pass, inner, call); test != nil {
-					if name, _ := collective(pass, inner, nil, call); name != "" {
-						by[test.main].names[name] = true
-					}
-					by[test.main].waits = by[test.main].waits || waitsIn(pass, inner, call, 2)
-				}
-				return true
-			})
-		}
-		return by
-	})
-}
-
-// waits reports whether statements hold a collective, themselves or in functions they call.
-func waits(pass *lint.Pass, scope *pyscan.Scope, block []syntax.Stmt, depth int) bool {
-	found := false
-	for _, stmt := range block {
-		syntax.Inspect(stmt, func(n syntax.Node) bool {
-			if call, ok := n.(*syntax.Call); ok && !found {
-				name, _ := collective(pass, scope, nil, call)
-				found = name != "" || waitsIn(pass, scope, call, depth)
-			}
-			return !found
-		})
-	}
-	return found
-}
-
-func waitsIn(pass *lint.Pass, scope *pyscan.Scope, call *syntax.Call, depth int) bool {
-	if depth <= 0 {
-		return false
-	}
-	f := pass.Called(pass.Expand(pass.Eval(scope, nil, call.Func)))
-	type question struct {
-		scope *pyscan.Scope
-		depth int
-	}
-	return f != nil && f.Scope.Kind == pyscan.FuncScope && lint.Once(pass, question{f.Scope, depth}, func() bool { return waits(pass, f.Scope, f.Scope.Body(), depth-1) })
 }
 
 // unconditional is a barrier in a function that each call of it makes: directly in its body, or in a with statement there.
