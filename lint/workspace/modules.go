@@ -18,12 +18,6 @@ var embeddingClasses = []string{"torch.nn.Embedding", "torch.nn.EmbeddingBag", "
 var linearClasses = []string{"torch.nn.Linear", "megatron.core.tensor_parallel.ColumnParallelLinear", "megatron.mpu.ColumnParallelLinear",
 	"fairscale.nn.model_parallel.ColumnParallelLinear", "fairscale.nn.model_parallel.layers.ColumnParallelLinear", "bitsandbytes.nn.Linear8bitLt", "transformer_engine.pytorch.Linear"}
 
-// Names that mean one thing in Hugging Face models, whose classes are not read.
-var (
-	embeddingLeaves = map[string]bool{"embed_tokens": true, "wte": true, "word_embeddings": true, "tok_embeddings": true, "embed_in": true, "shared": true}
-	headLeaves      = map[string]bool{"lm_head": true, "embed_out": true, "output_projection": true}
-)
-
 // Embedding says whether a value is an embedding table (or its forward method). frozen is Yes where its weight is known
 // not to train.
 func (v *View) Embedding(value pyscan.Value) (is, frozen pyscan.Truth) {
@@ -70,12 +64,8 @@ func (v *View) Head(value pyscan.Value, leaf string) pyscan.Truth {
 		if headLeaves[leaf] {
 			return pyscan.Yes
 		}
-		if value.Call != nil {
-			for _, name := range []string{"out_features", "output_size", "output_features"} {
-				if e := Argument(value.Call, name, 1); e != nil {
-					return pyscan.Truly(v.mentionsVocabulary(v.scopeOfCall(value), e))
-				}
-			}
+		if e := outputs(value); e != nil {
+			return pyscan.Truly(mentionsVocabulary(e))
 		}
 		return pyscan.No
 	case *pyscan.Func:
@@ -95,21 +85,6 @@ func (v *View) Head(value pyscan.Value, leaf string) pyscan.Truth {
 		}
 	}
 	return pyscan.No
-}
-
-// mentionsVocabulary reports whether an expression names the vocabulary size: `vocab_size`, `config.vocab_size`, `n_vocab`.
-func (v *View) mentionsVocabulary(scope *pyscan.Scope, e syntax.Expr) bool {
-	found := false
-	syntax.Inspect(e, func(n syntax.Node) bool {
-		switch n := n.(type) {
-		case *syntax.Name:
-			found = found || strings.Contains(strings.ToLower(n.ID), "vocab")
-		case *syntax.Attribute:
-			found = found || strings.Contains(strings.ToLower(n.Attr), "vocab")
-		}
-		return !found
-	})
-	return found
 }
 
 // opaqueModel reports whether a value is a model of a library whose classes are not read: AutoModel....from_pretrained(...),

@@ -66,13 +66,23 @@ func checkEmbedding(pass *lint.Pass, c *workspace.Checkpoint) {
 		d = pass.Reportf(at, "%s keeps its gradient here only because another argument of the reentrant checkpoint requires one; the checkpoint saves nothing", found.what).As(lint.Info)
 	case gradient == pyscan.Maybe:
 		return
+	case found.named != "":
+		d = pass.Reportf(at, "%s, which is an embedding by its name and its argument %s, gets no gradient and silently never trains: "+
+			"its ids are integers, and a reentrant checkpoint%s passes gradients only when a direct argument requires them",
+			found.what, quoted(found.named), omitted(c)).As(lint.Warning)
 	default:
 		d = pass.Reportf(at, "%s gets no gradient and silently never trains: its ids are integers, and a reentrant checkpoint%s passes gradients only when a direct argument requires them",
 			found.what, omitted(c))
 	}
-	d.Note(found.at, "the embedding is made here")
+	if found.named == "" {
+		d.Note(found.at, "the embedding is made here")
+	}
 	if c.Kind == workspace.CheckpointCall && found.direct && len(c.Inputs) > 0 && len(workspace.Alternatives(pass.Target(c))) == 1 {
-		fixDirectCall(d, c, lint.Safe)
+		safety := lint.Safe
+		if found.named != "" {
+			safety = lint.Unsafe
+		}
+		fixDirectCall(d, c, safety)
 	} else {
 		d.Help("call the embedding outside the checkpoint, and checkpoint only the blocks")
 	}
@@ -93,6 +103,7 @@ type embedded struct {
 	direct bool // the region is the embedding itself
 	input  int  // index of the region's input that the embedding reads
 	frozen pyscan.Truth
+	named  string // what it is given, where only that and its name say that it is an embedding
 }
 
 // embeddingIn looks whether the checkpointed callable is an embedding, or applies one to its own input before anything else
@@ -106,14 +117,52 @@ func embeddingIn(pass *lint.Pass, c *workspace.Checkpoint) (embedded, bool) {
 	}
 	for _, one := range workspace.Alternatives(value) {
 		if is, frozen := pass.Embedding(one); is == pyscan.Yes {
-			return embedded{"the embedding " + quoted(workspace.Leaf(c.Function)), one.Site().Place(), true, 0, frozen}, true
+			return embedded{what: "the embedding " + quoted(workspace.Leaf(c.Function)), at: one.Site().Place(), direct: true, input: 0, frozen: frozen}, true
 		}
 		if found, ok := lookupOf(pass, one, workspace.Leaf(c.Function), 3); ok {
 			return found, true
 		}
 	}
+	return namedEmbedding(pass, c, value)
+}
+
+// namedEmbedding goes by the name of what is checkpointed and by its argument, or of what a checkpointed function applies
+// to it, where nothing else is known.
+func namedEmbedding(pass *lint.Pass, c *workspace.Checkpoint, value pyscan.Value) (embedded, bool) {
+	if len(c.Inputs) == 0 || c.Function == nil {
+		return embedded{}, false
+	}
+	leaf := workspace.Leaf(c.Function)
+	if pass.CalledEmbedding(value, leaf, c.Scope, c.Frame, c.Inputs[0]) {
+		return embedded{what: quoted(leaf), direct: true, named: textOf(c.Scope, c.Inputs[0])}, true
+	}
+	f, ok := value.(*pyscan.Func)
+	if !ok {
+		return embedded{}, false
+	}
+	shift := 0
+	if f.Self != nil {
+		shift = 1
+	}
+	for _, call := range pass.Applies(f) {
+		if len(call.Params) == 0 || len(call.Call.Args) == 0 || call.Params[0] < shift || call.Params[0]-shift >= len(c.Inputs) {
+			continue
+		}
+		input := call.Params[0] - shift
+		found := embedded{what: quoted(call.Leaf), input: input}
+		if given := c.Inputs[input]; pass.CalledEmbedding(call.Callee, call.Leaf, c.Scope, c.Frame, given) {
+			found.named = textOf(c.Scope, given)
+			return found, true
+		}
+		if given := call.Call.Args[0]; pass.CalledEmbedding(call.Callee, call.Leaf, f.Scope, nil, given) {
+			found.named = textOf(f.Scope, given)
+			return found, true
+		}
+	}
 	return embedded{}, false
 }
+
+func textOf(scope *pyscan.Scope, e syntax.Expr) string { return scope.Module.File.Slice(e.Span()) }
 
 // lookupOf finds an embedding that a callable applies to its first input: at the front of an nn.Sequential, or in what a
 // function or forward does.
@@ -125,7 +174,7 @@ func lookupOf(pass *lint.Pass, value pyscan.Value, leaf string, depth int) (embe
 			}
 			for _, one := range workspace.Alternatives(front) {
 				if is, frozen := pass.Embedding(one); is == pyscan.Yes {
-					return embedded{"the embedding at the front of " + quoted(leaf), one.Site().Place(), false, 0, frozen}, true
+					return embedded{what: "the embedding at the front of " + quoted(leaf), at: one.Site().Place(), direct: false, input: 0, frozen: frozen}, true
 				}
 				if found, ok := lookupOf(pass, one, leaf, depth-1); ok {
 					return found, true
@@ -159,7 +208,7 @@ func firstLookup(pass *lint.Pass, f *pyscan.Func, depth int) (embedded, bool) {
 		}
 		for _, one := range workspace.Alternatives(call.Callee) {
 			if is, frozen := pass.Embedding(one); is == pyscan.Yes {
-				return embedded{"the embedding " + quoted(call.Leaf), one.Site().Place(), false, call.Params[0] - shift, frozen}, true
+				return embedded{what: "the embedding " + quoted(call.Leaf), at: one.Site().Place(), direct: false, input: call.Params[0] - shift, frozen: frozen}, true
 			}
 			if inner := pass.Called(one); depth <= 0 || inner != nil && inner.Scope == f.Scope {
 				continue

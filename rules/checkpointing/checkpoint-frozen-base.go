@@ -152,7 +152,7 @@ func adapts(module *pyscan.Module, call *syntax.Call, model syntax.Expr) bool {
 
 // thawed reports whether a file switches requires_grad on again for some parameter outside of layers, or says nothing about what does train.
 func thawed(module *pyscan.Module, model syntax.Expr) bool {
-	return words(module, "get_input_embeddings", "embed_tokens", "word_embeddings", ".wte") || !words(module, "lora", "LoRA", "Lora", "adapter", "Adapter", "requires_grad = True", "requires_grad_(True)", "peft")
+	return words(module, workspace.EmbeddingText()...) || !words(module, "lora", "LoRA", "Lora", "adapter", "Adapter", "requires_grad = True", "requires_grad_(True)", "peft")
 }
 
 func isFalseExpr(e syntax.Expr) bool {

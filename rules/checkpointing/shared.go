@@ -63,8 +63,8 @@ func trainable(pass *lint.Pass, c *workspace.Checkpoint) pyscan.Truth {
 }
 
 // bareModules are modules of torch without parameters.
-var bareModules = []string{"torch.nn.Identity", "torch.nn.Dropout", "torch.nn.ReLU", "torch.nn.GELU", "torch.nn.SiLU", "torch.nn.Tanh", "torch.nn.Sigmoid", "torch.nn.Softmax", "torch.nn.Flatten",
-	"torch.nn.MaxPool2d", "torch.nn.AvgPool2d", "torch.nn.AdaptiveAvgPool2d", "torch.nn.Upsample"}
+var bareModules = []string{"torch.nn.Identity", "torch.nn.Dropout", "torch.nn.ReLU", "torch.nn.GELU", "torch.nn.SiLU", "torch.nn.Tanh", "torch.nn.Sigmoid", "torch.nn.Softmax", "torch.nn.LogSoftmax",
+	"torch.nn.Flatten", "torch.nn.MaxPool2d", "torch.nn.AvgPool2d", "torch.nn.AdaptiveAvgPool2d", "torch.nn.Upsample"}
 
 func holdsParameters(pass *lint.Pass, value pyscan.Value, depth int) pyscan.Truth {
 	switch value := value.(type) {
