@@ -91,8 +91,8 @@ func (v *View) CalledHead(part pyscan.Value, leaf string) bool {
 	return headLeaves[leaf] && v.unknownPart(part)
 }
 
-// unknownPart reports whether the class of a module is not known: an attribute that no class in sight assigns, a parameter, what
-// a function gives that is not found.
+// unknownPart reports whether the class of a module is not known: an attribute that no class in sight assigns, a
+// parameter, what a function gives that is not found.
 func (v *View) unknownPart(part pyscan.Value) bool {
 	switch part := v.Expand(part).(type) {
 	case *pyscan.Unknown, *pyscan.ParamValue, *pyscan.Setting:
@@ -109,8 +109,8 @@ func (v *View) unknownPart(part pyscan.Value) bool {
 	return false
 }
 
-// rowIDs reports whether an expression gives integers that say which rows of a table to take. likely goes by a name that
-// features have as well.
+// rowIDs reports whether an expression gives integers that say which rows of a table to take. likely goes by a name
+// that features have as well.
 func (v *View) rowIDs(scope *pyscan.Scope, frame *pyscan.Frame, e syntax.Expr, depth int) (sure, likely bool) {
 	if depth <= 0 || e == nil {
 		return false, false
@@ -213,7 +213,8 @@ func annotatedLong(scope *pyscan.Scope, def *pyscan.Def) bool {
 	return NamesAny(scope.Params[at].Arg.Annotation, "longtensor")
 }
 
-// takenAsIDs reports whether a function gives a name to something that wants integers: a lookup, one_hot, the target of cross_entropy.
+// takenAsIDs reports whether a function gives a name to something that wants integers: a lookup, one_hot, the target
+// of cross_entropy.
 func (v *View) takenAsIDs(scope *pyscan.Scope, frame *pyscan.Frame, name string) bool {
 	found := false
 	is := func(list []syntax.Expr, at int) bool {
@@ -259,13 +260,15 @@ func outputs(linear *pyscan.Instance) syntax.Expr {
 	return nil
 }
 
-// mentionsVocabulary reports whether an expression names the vocabulary size: `vocab_size`, `config.vocab_size`, `n_vocab`.
+// mentionsVocabulary reports whether an expression names the vocabulary size: `vocab_size`, `config.vocab_size`,
+// `n_vocab`.
 func mentionsVocabulary(e syntax.Expr) bool {
 	return NamesAny(e, "vocab")
 }
 
-// HeadOfTable is the embedding of the class around a scope that has as many rows as a linear layer has outputs: the layer
-// is then the head over the same vocabulary. A table that is as wide as it is long says nothing, nor one of positions.
+// HeadOfTable is the embedding of the class around a scope that has as many rows as a linear layer has outputs: the
+// layer is then the head over the same vocabulary. A table that is as wide as it is long says nothing, nor one of
+// positions.
 func (v *View) HeadOfTable(scope *pyscan.Scope, linear pyscan.Value) (table *pyscan.Instance) {
 	inst, ok := linear.(*pyscan.Instance)
 	if !ok || v.Derives(inst.Of, linearClasses...) != pyscan.Yes {

@@ -129,7 +129,8 @@ func usesOf(pass *lint.Pass, scope *pyscan.Scope) []use {
 	return list
 }
 
-// chosen reports whether the rank decides which function is taken where one is named: leader if rank == 0 else follower.
+// chosen reports whether the rank decides which function is taken where one is named: leader if rank == 0 else
+// follower.
 func chosen(pass *lint.Pass, use use) bool {
 	stmts := workspace.Around(use.scope, use.node)
 	if len(stmts) == 0 || workspace.Blocks(stmts[len(stmts)-1]) != nil {
