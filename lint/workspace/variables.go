@@ -22,7 +22,8 @@ type Variable struct {
 
 // Variables lists the environment variables that a file sets, in order: of a launch script assignments, those before a command
 // and `-x NAME=value` of mpirun; of a Python file what it puts into os.environ or a dict of variables; of a config the entries
-// of mappings whose keys look like variables (NAME: value), of lists of NAME=value, and of lists of name and value.
+// of mappings whose keys look like variables (NAME: value), of lists of NAME=value, and of lists of name and value; of a file of
+// jobs those of its containers.
 func (v *View) Variables(name string) []Variable {
 	switch v.kindOf(name) {
 	case source.Python, source.Notebook:
@@ -42,12 +43,41 @@ func (v *View) Variables(name string) []Variable {
 				}
 			}
 		}
+		if script.Job { // what the container sets is written beside its command
+			for _, tree := range v.Trees(name) {
+				list = containerVariables(list, tree.Root)
+			}
+		}
 		return distinct(list)
 	}
 	for _, tree := range v.Trees(name) {
 		list = treeVariables(list, tree.Root)
 	}
 	return distinct(list)
+}
+
+// containerVariables collects what the containers of a job file set, at any depth: the list `env` of Kubernetes, and `environment` of
+// docker-compose. Commands are left out: they are read as scripts.
+func containerVariables(list []Variable, n *configs.Node) []Variable {
+	if n == nil {
+		return list
+	}
+	for _, item := range n.Items {
+		switch item.Key {
+		case "env", "environment":
+			list = treeVariables(list, item.Value)
+		case "command", "args", "entrypoint":
+		default:
+			list = containerVariables(list, item.Value)
+		}
+	}
+	return list
+}
+
+// isLiteral reports whether a text of a config is the value itself. Kubernetes replaces $(NAME), docker-compose $NAME and ${NAME},
+// and templates {{ name }}.
+func isLiteral(n *configs.Node, text string) bool {
+	return !n.Open && !strings.Contains(text, "$") && !strings.Contains(text, "{{")
 }
 
 // distinct leaves out what stands at a place that was listed before: a loop in a script runs its commands several times.
@@ -88,7 +118,7 @@ func treeVariables(list []Variable, n *configs.Node) []Variable {
 	}
 	if name := n.Item("name"); n.Kind == configs.Mapping && name != nil && name.Value != nil && isVariable(name.Value.Raw) {
 		if value := n.Item("value"); value != nil && value.Value != nil && value.Value.Kind == configs.Scalar {
-			return append(list, Variable{Name: name.Value.Raw, NameAt: name.Value.At, Value: value.Value.Raw, Known: !value.Value.Open, ValueAt: value.Value.At})
+			return append(list, Variable{Name: name.Value.Raw, NameAt: name.Value.At, Value: value.Value.Raw, Known: isLiteral(value.Value, value.Value.Raw), ValueAt: value.Value.At})
 		}
 	}
 	for _, item := range n.Items {
@@ -96,7 +126,7 @@ func treeVariables(list []Variable, n *configs.Node) []Variable {
 		switch {
 		case value == nil:
 		case isVariable(item.Key) && value.Kind == configs.Scalar:
-			list = append(list, Variable{Name: item.Key, NameAt: item.KeyAt, Value: value.Raw, Known: !value.Open, ValueAt: value.At})
+			list = append(list, Variable{Name: item.Key, NameAt: item.KeyAt, Value: value.Raw, Known: isLiteral(value, value.Raw), ValueAt: value.At})
 		case value.Kind == configs.Scalar:
 			list = assignmentText(list, value)
 		default:
@@ -118,9 +148,9 @@ func assignmentText(list []Variable, n *configs.Node) []Variable {
 		nameAt, valueAt := at, at
 		nameAt.Span = source.Span{Start: start, End: start + uint32(len(name))}
 		valueAt.Span = source.Span{Start: nameAt.Span.End + 1, End: start + uint32(len(n.Raw))}
-		return append(list, Variable{Name: name, NameAt: nameAt, Value: value, Known: !n.Open, ValueAt: valueAt})
+		return append(list, Variable{Name: name, NameAt: nameAt, Value: value, Known: isLiteral(n, value), ValueAt: valueAt})
 	}
-	return append(list, Variable{Name: name, NameAt: at, Value: value, Known: !n.Open, ValueAt: at})
+	return append(list, Variable{Name: name, NameAt: at, Value: value, Known: isLiteral(n, value), ValueAt: at})
 }
 
 // pythonVariables are the variables that a Python file sets.

@@ -35,7 +35,10 @@ func checkName(pass *lint.Pass, variable workspace.Variable) {
 		return
 	}
 	if instead, known := hcclInstead[name]; known {
-		pass.Reportf(variable.NameAt, "no HCCL or torch_npu reads %s, so the setting has no effect", name).Help("use %s", instead)
+		d := pass.Reportf(variable.NameAt, "%s is not read by HCCL or torch_npu and has no effect%s", name, instead.meant())
+		if instead.name == "" {
+			d.Help("remove it")
+		}
 		return
 	}
 	prefix := name[:strings.Index(name, "HCCL_")+len("HCCL_")]
@@ -48,7 +51,7 @@ func checkName(pass *lint.Pass, variable workspace.Variable) {
 	slices.Sort(names)
 	if near := nearest.Of(name[len(prefix):], names); near != "" {
 		near = prefix + near
-		d := pass.Reportf(variable.NameAt, "no HCCL or torch_npu reads %s, so the setting has no effect; there is %s", name, near)
+		d := pass.Reportf(variable.NameAt, "%s is not read by HCCL or torch_npu and has no effect (did you mean %s?)", name, near)
 		at := variable.NameAt
 		if variable.Node != nil && at.Span.Len() == len(name)+2 { // inside the quotes
 			at.Span.Start, at.Span.End = at.Span.Start+1, at.Span.End-1

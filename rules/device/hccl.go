@@ -95,31 +95,48 @@ var hcclVariables = map[string]hcclVariable{
 	"TORCH_HCCL_LOG_CPP_STACK_ON_UNCLEAN_SHUTDOWN": {},
 }
 
+// replacement is what the author of a name that is not read wants; without a name there is nothing to set.
+type replacement struct {
+	name string // one or more variables, with the unit where it differs
+	nccl bool   // the name is NCCL's with another prefix
+}
+
+func (r replacement) meant() string {
+	text := ""
+	if r.nccl {
+		text = "; the name is NCCL's"
+	}
+	if r.name != "" {
+		text += " (did you mean " + r.name + "?)"
+	}
+	return text
+}
+
 // hcclInstead are names that nothing reads, and what their authors want.
-var hcclInstead = map[string]string{
-	"HCCL_BUFFER_SIZE":     "HCCL_BUFFSIZE, in MB",
-	"HCCL_BUFF_SIZE":       "HCCL_BUFFSIZE, in MB",
-	"HCCL_BUFFSIZE_MB":     "HCCL_BUFFSIZE, in MB",
-	"HCCL_IB_HCA":          "nothing: HCCL finds the network ports of the NPUs itself (the name is NCCL's)",
-	"HCCL_IB_DISABLE":      "nothing: the name is NCCL's",
-	"HCCL_IB_GID_INDEX":    "nothing: the name is NCCL's",
-	"HCCL_IB_TIMEOUT":      "HCCL_RDMA_TIMEOUT (the name is NCCL's)",
-	"HCCL_IB_RETRY_CNT":    "HCCL_RDMA_RETRY_CNT (the name is NCCL's)",
-	"HCCL_IB_TC":           "HCCL_RDMA_TC (the name is NCCL's)",
-	"HCCL_IB_SL":           "HCCL_RDMA_SL (the name is NCCL's)",
-	"HCCL_DEBUG":           "ASCEND_GLOBAL_LOG_LEVEL (the name is NCCL's)",
-	"HCCL_DEBUG_SUBSYS":    "ASCEND_MODULE_LOG_LEVEL (the name is NCCL's)",
-	"HCCL_LOG_LEVEL":       "ASCEND_GLOBAL_LOG_LEVEL",
-	"HCCL_TIMEOUT":         "HCCL_CONNECT_TIMEOUT or HCCL_EXEC_TIMEOUT",
-	"HCCL_CHECK_INIT":      "nothing",
-	"HCCL_NET_GDR_LEVEL":   "nothing: the name is NCCL's",
-	"HCCL_SHM_DISABLE":     "nothing: the name is NCCL's",
-	"HCCL_PROTO":           "nothing: the name is NCCL's",
-	"HCCL_TOPO_FILE":       "RANK_TABLE_FILE (the name is NCCL's)",
-	"HCCL_MIN_NCHANNELS":   "nothing: the name is NCCL's",
-	"HCCL_MAX_NCHANNELS":   "nothing: the name is NCCL's",
-	"HCCL_BLOCKING_WAIT":   "TORCH_HCCL_BLOCKING_WAIT",
-	"HCCL_SOCKET_NTHREADS": "nothing: the name is NCCL's",
+var hcclInstead = map[string]replacement{
+	"HCCL_BUFFER_SIZE":     {name: "HCCL_BUFFSIZE, in MB"},
+	"HCCL_BUFF_SIZE":       {name: "HCCL_BUFFSIZE, in MB"},
+	"HCCL_BUFFSIZE_MB":     {name: "HCCL_BUFFSIZE, in MB"},
+	"HCCL_IB_HCA":          {nccl: true}, // HCCL finds the network ports of the NPUs itself
+	"HCCL_IB_DISABLE":      {nccl: true},
+	"HCCL_IB_GID_INDEX":    {nccl: true},
+	"HCCL_IB_TIMEOUT":      {"HCCL_RDMA_TIMEOUT", true},
+	"HCCL_IB_RETRY_CNT":    {"HCCL_RDMA_RETRY_CNT", true},
+	"HCCL_IB_TC":           {"HCCL_RDMA_TC", true},
+	"HCCL_IB_SL":           {"HCCL_RDMA_SL", true},
+	"HCCL_DEBUG":           {"ASCEND_GLOBAL_LOG_LEVEL", true},
+	"HCCL_DEBUG_SUBSYS":    {"ASCEND_MODULE_LOG_LEVEL", true},
+	"HCCL_LOG_LEVEL":       {name: "ASCEND_GLOBAL_LOG_LEVEL"},
+	"HCCL_TIMEOUT":         {name: "HCCL_CONNECT_TIMEOUT or HCCL_EXEC_TIMEOUT"},
+	"HCCL_CHECK_INIT":      {},
+	"HCCL_NET_GDR_LEVEL":   {nccl: true},
+	"HCCL_SHM_DISABLE":     {nccl: true},
+	"HCCL_PROTO":           {nccl: true},
+	"HCCL_TOPO_FILE":       {"RANK_TABLE_FILE", true},
+	"HCCL_MIN_NCHANNELS":   {nccl: true},
+	"HCCL_MAX_NCHANNELS":   {nccl: true},
+	"HCCL_BLOCKING_WAIT":   {name: "TORCH_HCCL_BLOCKING_WAIT"},
+	"HCCL_SOCKET_NTHREADS": {nccl: true},
 }
 
 // badValue says what is wrong with a value; "" where nothing is known to be.
