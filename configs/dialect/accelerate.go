@@ -12,6 +12,7 @@ var Accelerate = &Dialect{
 	Version: "accelerate 1",
 	Batch:   Computed,
 	Loader:  configs.LoaderYAML11,
+	lenient: true, // most values reach the program as text of its environment
 
 	recognise: func(d doc) bool {
 		return d.has("distributed_type") &&

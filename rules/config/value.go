@@ -255,6 +255,9 @@ func typeFault(s *setting, v constant.Value) *fault {
 			if s.item().Value.Style == configs.Plain && s.part.Tree.Format == configs.YAML {
 				return nil // scalar-read-as-other-type tells why
 			}
+			if f, known := launcherText(s, text); known {
+				return f
+			}
 			f := refused("is the text %q, wanted %s: nothing converts it", text, wanted(key))
 			f.instead = configs.JSONNumber(text) // as every format writes it
 			return f
