@@ -33,9 +33,10 @@ var ConflictingKeys = &lint.Rule{
 		case dialect.Accelerate:
 			besideFile(pass, part)
 		case dialect.Axolotl:
-			for _, pair := range [][2]string{{"deepspeed", "fsdp"}, {"deepspeed", "fsdp_config"}, {"saves_per_epoch", "save_steps"}, {"evals_per_epoch", "eval_steps"}, {"warmup_steps", "warmup_ratio"}} {
+			for _, pair := range [][2]string{{"deepspeed", "fsdp"}, {"saves_per_epoch", "save_steps"}, {"evals_per_epoch", "eval_steps"}, {"warmup_steps", "warmup_ratio"}} {
 				exclude(pass, part, pair[0], pair[1])
 			}
+			bothEngines(pass, part)
 		case dialect.LLaMAFactory:
 			exclude(pass, part, "deepspeed", "fsdp")
 		}
@@ -70,6 +71,21 @@ func exclude(pass *lint.Pass, part *workspace.Part, one, other string) {
 		a, b = b, a
 	}
 	pass.Reportf(b.KeyAt, "%s and %s exclude each other: %s refuses the settings", b.Key, a.Key, framework(part.Dialect)).Note(a.KeyAt, "the other one")
+}
+
+// bothEngines: axolotl rejects deepspeed beside fsdp, and takes it beside fsdp_config alone. Then it sets FSDP up, skips the set-up of
+// DeepSpeed, and hands both to the Trainer (0.19, prepare_optim_env and build_training_args).
+func bothEngines(pass *lint.Pass, part *workspace.Part) {
+	engine, sharding := part.Tree.Root.Item("deepspeed"), part.Tree.Root.Item("fsdp_config")
+	if !given(part, engine) || !given(part, sharding) || given(part, part.Tree.Root.Item("fsdp")) {
+		return
+	}
+	first, second := engine, sharding
+	if first.KeyAt.Span.Start > second.KeyAt.Span.Start {
+		first, second = second, first
+	}
+	pass.Reportf(second.KeyAt, "%s is set, and so is %s: axolotl sets FSDP up, skips its set-up of DeepSpeed, and hands both to the Trainer; "+
+		"keep one", second.Key, first.Key).As(lint.Warning).Note(first.KeyAt, "the other one")
 }
 
 // sameTwice: an old key beside its successor, and a key beside its alias.

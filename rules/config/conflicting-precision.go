@@ -33,10 +33,15 @@ var ConflictingPrecision = &lint.Rule{
 		case "gpt-neox":
 			conflict(pass, part, "fp16.enabled", "bf16.enabled")
 			neoxPrecision(pass, part)
-		case "hf-training-args", "llamafactory", "axolotl", "megatron":
+		case "axolotl":
+			bf16Wins(pass, part)
+		case "llamafactory":
 			conflict(pass, part, "fp16", "bf16")
 			conflict(pass, part, "fp16_full_eval", "bf16_full_eval")
-			conflict(pass, part, "pure_bf16", "fp16")
+			pureAndHalf(pass, part)
+		case "hf-training-args", "megatron":
+			conflict(pass, part, "fp16", "bf16")
+			conflict(pass, part, "fp16_full_eval", "bf16_full_eval")
 		case "kohya":
 			conflict(pass, part, "full_fp16", "full_bf16")
 		}
@@ -106,6 +111,28 @@ func conflict(pass *lint.Pass, part *workspace.Part, one string, others ...strin
 		d := pass.Reportf(at, "%s is on beside %s: %s refuses two precisions", b, a, framework(part.Dialect))
 		d.Note(note.KeyAt, "the first one")
 		return
+	}
+}
+
+// bf16Wins: axolotl takes both, and switches fp16 off where bf16 is on (0.19, choose_device). `bf16: auto` beside fp16 is off.
+func bf16Wins(pass *lint.Pass, part *workspace.Part) {
+	half := entry(part, "fp16")
+	for _, name := range []string{"bf16", "bfloat16"} {
+		if brain := entry(part, name); isOn(part, half) && isOn(part, brain) {
+			pass.Reportf(valueAt(half), "fp16 has no effect: %s is on too, and axolotl trains in bf16", name).As(lint.Info).
+				Note(brain.KeyAt, "bf16 is on here")
+			return
+		}
+	}
+}
+
+// pureAndHalf: LLaMA-Factory takes pure_bf16 beside fp16 (0.9.5, hparams/parser.py): the one decides what the weights are, the other what
+// the Trainer casts to.
+func pureAndHalf(pass *lint.Pass, part *workspace.Part) {
+	pure, half := entry(part, "pure_bf16"), entry(part, "fp16")
+	if isOn(part, pure) && isOn(part, half) && !isOn(part, entry(part, "bf16")) {
+		pass.Reportf(valueAt(half), "fp16 is on, but pure_bf16 loads the weights in bf16: "+
+			"the Trainer casts to fp16 and scales the loss of a bf16 model").As(lint.Warning).Note(pure.KeyAt, "bf16 weights")
 	}
 }
 
