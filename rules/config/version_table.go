@@ -65,20 +65,28 @@ var demands = []demand{
 
 // matches are tables of releases that are built for each other.
 var matches = []match{
-	{"torchvision", "torch", torchvisionRows(), true, "its operators are built for another release: installers refuse the two, and forced together importing torchvision fails", lint.Error, "github.com/pytorch/vision, README"},
+	{"torchvision", "torch", oldTorchvisionRows(), true, "an installer rejects the two; forced together, torchvision can be imported, but its operators (nms, roi_align) raise RuntimeError", lint.Error, "github.com/pytorch/vision, README and extension.py"},
+	{"torchvision", "torch", torchvisionRows(), true, "an installer rejects the two; forced together, importing torchvision raises RuntimeError, since its operators cannot be loaded", lint.Error, "github.com/pytorch/vision, README and _meta_registrations.py"},
 	{"torchaudio", "torch", torchaudioRows(), false, "its extension is built for another release: loading it fails", lint.Error, "docs.pytorch.org/audio, compatibility matrix"},
 	{"torch-npu", "torch", npuRows(), false, "its extension is built for another release: importing torch_npu fails", lint.Error, "Ascend/pytorch, COMPATIBILITY"},
 }
 
-// torchvisionRows: 0.15 was built for torch 2.0, 0.16 for 2.1 and so on; before, 0.14 for 1.13 down to 0.5 for 1.4.
-func torchvisionRows() (rows [][2]string) {
+// oldTorchvisionRows: 0.16 was built for torch 2.1, 0.15 for 2.0, 0.14 for 1.13 and so on down to 0.5 for 1.4. When the library of their
+// operators cannot be loaded, these say so where one is called.
+func oldTorchvisionRows() (rows [][2]string) {
 	for minor := 4; minor <= 13; minor++ {
 		rows = append(rows, [2]string{fmt.Sprintf("==0.%d.*", minor+1), fmt.Sprintf("==1.%d.*", minor)})
 	}
-	for minor := 0; minor <= 10; minor++ {
+	return append(rows, [2]string{"==0.15.*", "==2.0.*"}, [2]string{"==0.16.*", "==2.1.*"})
+}
+
+// torchvisionRows: from 0.17, for torch 2.2, on a fake nms is registered at import, for which the operator must be there. 0.29 works with
+// all later releases.
+func torchvisionRows() (rows [][2]string) {
+	for minor := 2; minor <= 13; minor++ {
 		rows = append(rows, [2]string{fmt.Sprintf("==0.%d.*", minor+15), fmt.Sprintf("==2.%d.*", minor)})
 	}
-	return rows
+	return append(rows, [2]string{">=0.29", ">=2.14"})
 }
 
 // torchaudioRows: from 2.0 on the numbers are those of torch, before 0.13 was for 1.13. 2.11 works with all later releases.
