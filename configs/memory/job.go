@@ -1,7 +1,9 @@
 package memory
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/trainvet/trainvet/configs/catalog"
 	"github.com/trainvet/trainvet/configs/plan"
@@ -23,6 +25,39 @@ const (
 
 // Missing are the names of facts without which a question has no answer, in the order in which they are best supplied.
 type Missing []string
+
+// settable are the names of facts that flags and the settings can say.
+var settable = []string{MissingModel, MissingSeqLength, MissingDevice, MissingWorld}
+
+// Supply says what to do about the facts: which flags to set, and what only the files of the run can say.
+func (m Missing) Supply() string {
+	var flags, others, parts []string
+	for _, name := range m {
+		fact, _, _ := strings.Cut(name, " ")
+		switch flag := "--" + fact; {
+		case !slices.Contains(settable, fact):
+			others = append(others, name)
+		case !slices.Contains(flags, flag):
+			flags = append(flags, flag)
+		}
+	}
+	if len(flags) > 0 {
+		parts = append(parts, fmt.Sprintf("set %s (or [run] in trainvet.toml)", listed(flags)))
+	}
+	if len(others) > 0 {
+		parts = append(parts, fmt.Sprintf("the files of the run do not say the %s", listed(others)))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// listed joins names as a sentence does.
+func listed(names []string) string {
+	last := len(names) - 1
+	if last <= 0 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
 
 func (m *Missing) add(name string) {
 	if !slices.Contains(*m, name) {

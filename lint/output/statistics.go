@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
+	"github.com/trainvet/trainvet/configs/memory"
 	"github.com/trainvet/trainvet/lint/check"
 )
 
@@ -32,7 +32,7 @@ func Unverified(report *check.Report) string {
 	if len(runs) == 0 {
 		return ""
 	}
-	var missing []string
+	var missing memory.Missing
 	for _, run := range runs {
 		for _, name := range run.Missing {
 			if !slices.Contains(missing, name) {
@@ -40,5 +40,5 @@ func Unverified(report *check.Report) string {
 			}
 		}
 	}
-	return fmt.Sprintf("the memory of %s was not checked: %s not known (flags or [run] in trainvet.toml say it)", count(len(runs), "run"), Escape(strings.Join(missing, ", ")))
+	return fmt.Sprintf("memory not checked for %s: %s", count(len(runs), "run"), Escape(missing.Supply()))
 }

@@ -86,7 +86,7 @@ func Fit(view *workspace.View, name string) string {
 			fmt.Fprintf(&text, "**%s**\n\n", line)
 		}
 		if len(report.Missing) > 0 {
-			fmt.Fprintf(&text, "Not known: %s (`[run]` in trainvet.toml says what no file holds).\n\n", strings.Join(report.Missing, ", "))
+			fmt.Fprintf(&text, "Not known: %s. To check: %s.\n\n", strings.Join(report.Missing, ", "), report.Missing.Supply())
 		}
 		if table := memoryTable(run); table != "" {
 			text.WriteString(table + "\n")
