@@ -63,8 +63,7 @@ func checkBatch(pass *lint.Pass, run *workspace.Run, part *workspace.Part) {
 	p := &run.Plan
 	b := batch{run: run, part: part, microFact: p.Batch.Micro, stepsFact: p.Batch.Accumulation}
 	b.global, _ = part.Plan.Batch.Global.Get()
-	b.ranks, _ = p.Parallel.Data.Get()
-	if b.ranks < 1 || p.Parallel.Data.How() == plan.IsDefault || b.global < 1 || run.Spare(p.Parallel.Data) {
+	if b.global < 1 {
 		return
 	}
 	if b.micro, b.hasMicro = p.Batch.Micro.Get(); !written(p.Batch.Micro) || b.micro < 1 {
@@ -72,6 +71,15 @@ func checkBatch(pass *lint.Pass, run *workspace.Run, part *workspace.Part) {
 	}
 	b.steps, b.hasSteps = p.Batch.Accumulation.Get()
 	b.hasSteps = b.hasSteps && b.steps > 0 && (written(p.Batch.Accumulation) || p.Batch.Accumulation.How() == plan.IsDefault && integrated(run, part))
+	if isOn(part, entry(part, "decrease_batch_size_if_needed")) {
+		return // Megatron then takes the next smaller batch that can be divided
+	}
+	b.ranks, _ = p.Parallel.Data.Get()
+	if b.ranks < 1 || p.Parallel.Data.How() == plan.IsDefault || run.Spare(p.Parallel.Data) {
+		b.ranks = 0
+		b.anyRanks(pass)
+		return
+	}
 	switch part.Dialect.Batch {
 	case dialect.Checked, dialect.Unchecked, dialect.Computed:
 		b.product(pass)
@@ -85,6 +93,42 @@ func checkBatch(pass *lint.Pass, run *workspace.Run, part *workspace.Part) {
 		if b.global%b.ranks != 0 {
 			b.report(pass, fmt.Sprintf("is no multiple of the %s, which %s refuses when it starts", b.rankText(), b.framework()))
 		}
+	}
+}
+
+// anyRanks reports a global batch that no number of ranks gives, where the framework demands that one does.
+func (b *batch) anyRanks(pass *lint.Pass) {
+	by := int64(1)
+	if b.hasMicro {
+		by = b.micro
+	}
+	switch b.part.Dialect.Batch {
+	case dialect.Checked:
+		if on, known := switchAt(b.part, "elasticity", "enabled"); on || !known {
+			return // it chooses the batch
+		}
+		if b.hasSteps {
+			by *= b.steps
+		}
+	case dialect.Divides:
+		b.hasSteps = false
+	case dialect.Floors:
+		if b.hasMicro && b.global < b.micro {
+			b.report(pass, fmt.Sprintf("is less than %s: no accumulation step is left, and %s refuses it", b.spell(b.micro), b.framework()))
+		}
+		return
+	default:
+		return
+	}
+	if b.global%by == 0 {
+		return
+	}
+	d := b.report(pass, fmt.Sprintf("is not a multiple of %s: no number of data-parallel ranks gives it, and %s rejects it at start-up",
+		b.spell(by), b.framework()))
+	if below := b.global / by * by; below > 0 {
+		d.Help("for example %d or %d", below, below+by)
+	} else {
+		d.Help("for example %d", by)
 	}
 }
 
@@ -171,7 +215,9 @@ func (b *batch) spell(product int64) string {
 	if b.hasSteps && b.part.Dialect.Batch != dialect.Divides && b.part.Dialect.Batch != dialect.Floors {
 		factors = append(factors, count(b.steps, "accumulation step"))
 	}
-	factors = append(factors, b.rankText())
+	if b.ranks > 0 {
+		factors = append(factors, b.rankText())
+	}
 	if len(factors) == 1 {
 		return factors[0]
 	}
@@ -249,6 +295,9 @@ func (b *batch) report(pass *lint.Pass, what string) *lint.Diagnostic {
 		{b.microFact, "sequences per rank and forward pass"}, {b.stepsFact, "accumulation steps"},
 		{b.run.Plan.Parallel.Data, "data-parallel ranks follow from this"},
 	} {
+		if b.ranks == 0 && factor.fact == plan.Fact(b.run.Plan.Parallel.Data) {
+			continue
+		}
 		for _, place := range factor.fact.From() {
 			if place != at {
 				d.Note(place, "%s", factor.text)
