@@ -5,8 +5,32 @@ import (
 	"math"
 
 	"github.com/trainvet/trainvet/lint"
+	"github.com/trainvet/trainvet/lint/constant"
 	"github.com/trainvet/trainvet/lint/source"
 )
+
+// impossible reports a cap that is no size.
+func impossible(pass *lint.Pass, at source.Place, limit constant.Value) bool {
+	mib, number := limit.Number()
+	switch {
+	case !number:
+		pass.Reportf(at, "%s is text, not a number of MiB: DDP multiplies it by 1024 x 1024 and fails", limit).As(lint.Error)
+	case mib <= 0:
+		pass.Reportf(at, "a cap of %g MiB is no size: every parameter is all-reduced by itself, or the reducer fails", mib).As(lint.Error)
+	default:
+		return false
+	}
+	return true
+}
+
+// inBytes reports a cap of bytes; written is where the number stands alone, if it does.
+func inBytes(pass *lint.Pass, at, written source.Place, mib float64) {
+	d := pass.Reportf(at, "%g is a number of bytes, but bucket_cap_mb counts MiB: all gradients land in one bucket and nothing overlaps with backward", mib).
+		As(lint.Error)
+	if whole := mib / (1 << 20); whole == math.Trunc(whole) && whole >= 1 && written.Span.Len() > 0 {
+		d.Suggest(fmt.Sprintf("write %g", whole), lint.Safe, lint.Edit{At: written, Text: fmt.Sprintf("%g", whole)})
+	}
+}
 
 // judge compares a cap in MiB with a model of a number of parameters.
 func judge(pass *lint.Pass, at source.Place, mib, parameters float64, model string) {

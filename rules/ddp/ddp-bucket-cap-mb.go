@@ -2,11 +2,10 @@ package ddp
 
 import (
 	_ "embed"
-	"fmt"
-	"math"
 
 	"github.com/trainvet/trainvet/lint"
 	"github.com/trainvet/trainvet/lint/constant"
+	"github.com/trainvet/trainvet/lint/source"
 	"github.com/trainvet/trainvet/lint/workspace"
 	"github.com/trainvet/trainvet/pyscan"
 	"github.com/trainvet/trainvet/pyscan/syntax"
@@ -40,14 +39,18 @@ var DdpBucketCapMb = &lint.Rule{
 	Doc:      ddpBucketCapMBDoc,
 	Severity: lint.Warning,
 	Fix:      lint.SometimesFix,
-	Mentions: []string{"bucket_cap_mb", "DistributedDataParallel", "DDP("},
+	Mentions: []string{"bucket_cap_mb", "bucket-cap-mb", "DistributedDataParallel", "DDP("},
 	Options:  []lint.Option{{Name: "table", Doc: "which sizes are right: those of the maintainers (default), or the bands of the common guide", Default: "default", Choices: []string{"default", "guide"}}},
 	Module: func(pass *lint.Pass, module *pyscan.Module) {
 		for _, site := range pass.CallsNear(module, capNames) {
 			checkBuckets(pass, module, site.Scope, site.Call)
 		}
 	},
+	Run: checkTrainerBuckets,
 }
+
+// trainerCap is the key of the Trainer, which hands it on to DistributedDataParallel, and of the programs on top of the Trainer.
+const trainerCap = "ddp_bucket_cap_mb"
 
 // capNames are the last names of caps, and what may carry one of them.
 var capNames = &pyscan.Words{Alias: true, Names: map[string]bool{"DistributedDataParallel": true, "replicate": true, "DistributedDataParallelKwargs": true, "TrainingArguments": true,
@@ -61,9 +64,9 @@ var caps = map[string]struct {
 	"torch.nn.parallel.DistributedDataParallel":       {"bucket_cap_mb", 6},
 	"torch.distributed._composable.replicate":         {"bucket_cap_mb", -1},
 	"accelerate.DistributedDataParallelKwargs":        {"bucket_cap_mb", -1},
-	"transformers.TrainingArguments":                  {"ddp_bucket_cap_mb", -1},
-	"transformers.Seq2SeqTrainingArguments":           {"ddp_bucket_cap_mb", -1},
-	"trl.SFTConfig":                                   {"ddp_bucket_cap_mb", -1},
+	"transformers.TrainingArguments":                  {trainerCap, -1},
+	"transformers.Seq2SeqTrainingArguments":           {trainerCap, -1},
+	"trl.SFTConfig":                                   {trainerCap, -1},
 	"pytorch_lightning.strategies.DDPStrategy":        {"bucket_cap_mb", -1},
 	"pytorch_lightning.strategies.ddp.DDPStrategy":    {"bucket_cap_mb", -1},
 	"lightning_fabric.strategies.DDPStrategy":         {"bucket_cap_mb", -1},
@@ -106,27 +109,28 @@ func checkBuckets(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, c
 	if !ok || limit.Kind() == constant.None {
 		return
 	}
-	mib, number := limit.Number()
-	size := fmt.Sprintf("%g", mib)
+	if impossible(pass, at, limit) {
+		return
+	}
+	mib, _ := limit.Number()
+	if mib > largestCap {
+		var written source.Place
+		if e := workspace.Argument(call, takes.keyword, takes.position); e != nil {
+			written = module.File.At(e.Span())
+		}
+		inBytes(pass, at, written, mib)
+		return
+	}
+	var model pyscan.Value = &pyscan.Unknown{}
 	switch {
-	case !number:
-		pass.Reportf(at, "%s is text, not a number of MiB: DDP multiplies it by 1024 x 1024 and fails", limit).As(lint.Error)
-	case mib <= 0:
-		pass.Reportf(at, "a cap of %s MiB is no size: every parameter is all-reduced by itself, or the reducer fails", size).As(lint.Error)
-	case mib > largestCap:
-		d := pass.Reportf(at, "%s is a number of bytes, but bucket_cap_mb counts MiB: all gradients land in one bucket and nothing overlaps with backward", size).As(lint.Error)
-		if whole := mib / (1 << 20); whole == math.Trunc(whole) && whole >= 1 {
-			if e := workspace.Argument(call, takes.keyword, takes.position); e != nil {
-				d.Suggest(fmt.Sprintf("write %g", whole), lint.Safe, lint.Edit{At: module.File.At(e.Span()), Text: fmt.Sprintf("%g", whole)})
-			}
+	case takes.keyword == trainerCap:
+		if model = trained(pass, module, scope, call); model == nil {
+			return
 		}
-	default:
-		var model pyscan.Value = &pyscan.Unknown{}
-		if len(call.Args) > 0 && !partial {
-			model = pass.Eval(scope, nil, call.Args[0])
-		}
-		if parameters, how, ok := pass.ModelSize(model, module.File.Path); ok {
-			judge(pass, at, mib, float64(parameters), how)
-		}
+	case len(call.Args) > 0 && !partial:
+		model = pass.Eval(scope, nil, call.Args[0])
+	}
+	if parameters, how, ok := pass.ModelSize(model, module.File.Path); ok {
+		judge(pass, at, mib, float64(parameters), how)
 	}
 }
