@@ -13,6 +13,19 @@ func (d *Dialect) Trains() bool {
 	return d.recognise != nil && d != Accelerate && d != HFModelConfig && d != PEFTAdapter
 }
 
+// Packages are the Python packages that read a command line in the dialect, where these are known.
+func (d *Dialect) Packages() []string {
+	switch d {
+	case Megatron:
+		return []string{"megatron", "mindspeed", "mindspeed_llm", "mindspeed_mm", "modellink", "megatron_patch", "nemo", "mbridge"}
+	case LLaMAFactory:
+		return []string{"llamafactory", "llmtuner"}
+	case Torchtitan:
+		return []string{"torchtitan"}
+	}
+	return nil
+}
+
 // Launcher is the dialect of the flags of a launcher (torchrun, deepspeed, accelerate, srun, mpirun), or nil. They are never
 // recognised by content: the command says what they are.
 func Launcher(command string) *Dialect {

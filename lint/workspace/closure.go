@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/trainvet/trainvet/configs"
 	"github.com/trainvet/trainvet/lint/source"
 	"github.com/trainvet/trainvet/pyscan"
 	"github.com/trainvet/trainvet/pyscan/syntax"
@@ -262,14 +261,6 @@ func (v *View) Launchers(name string) []string {
 	v.kept.makeRoom(len(scripts))
 	v.kept.launchers[name] = slices.Clip(scripts)
 	return scripts
-}
-
-// programOf is the Python file of the project that a command starts, or "".
-func (v *View) programOf(script string, command *configs.Command) string {
-	if command.Program == "" || command.ProgramOpen || command.Module {
-		return ""
-	}
-	return v.resolve(script, command.Program)
 }
 
 // IsTest reports whether a file belongs to tests by its name: what is wrong in one is often meant.

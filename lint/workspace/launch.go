@@ -54,7 +54,7 @@ func (v *View) commandsOf(name string, outer []string, left *int, only int) []*c
 		}
 		at := position{index: i, left: max(*left, 0) + 1}
 		command := &command{at: at, written: maps.Clone(written), flags: c.Flags, program: v.programOf(name, c)}
-		if d := programDialect(c); d != nil && !(d == dialect.HFTrainingArguments && v.ownFlags(command.program)) {
+		if d := programDialect(c); d != nil && !v.ownFlags(d, name, c) {
 			command.parts = append(command.parts, v.withModelOf(command.program, newPart(name, "", c.Flags, d)))
 		} else if c.Flags != nil {
 			command.laysOut = slices.ContainsFunc(c.Flags.Root.Items, func(item configs.Item) bool { return strings.Contains(item.Key, "parallel") })
@@ -206,15 +206,6 @@ func programDialect(c *configs.Command) *dialect.Dialect {
 		return nil
 	}
 	return dialect.Of(c.Flags)
-}
-
-// ownFlags reports whether a program declares its flags itself: then those that are called like the Trainer's have none of its defaults.
-func (v *View) ownFlags(program string) bool {
-	if program == "" {
-		return false
-	}
-	m := v.Module(program)
-	return m != nil && m.Says("ArgumentParser(") && m.Says("add_argument(") && !m.Says("TrainingArguments", "HfArgumentParser", "TrlParser", "Trainer(")
 }
 
 // strangeFlag reports whether a launcher is given a flag that it does not know: it is looked at even if it says nothing else.

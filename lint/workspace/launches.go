@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"path"
 	"slices"
 	"strings"
 
@@ -29,7 +28,7 @@ func (v *View) Launches(file string) []Launch {
 			continue
 		}
 		for _, c := range script.Commands {
-			if !c.Module && c.Program != "" && path.Base(c.Program) == path.Base(file) && (c.ProgramOpen || v.resolve(name, c.Program) == file) && len(launches) < maxLaunches {
+			if len(launches) < maxLaunches && v.starts(name, c, file) {
 				launches = append(launches, Launch{name, c, script})
 			}
 		}
