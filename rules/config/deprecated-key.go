@@ -55,28 +55,55 @@ func cutPath(path string) (section, name string) {
 // checkRemoved: where no pin says which release will read the file, a key which was taken without a word until the last major release is
 // told as advice.
 func checkRemoved(pass *lint.Pass, s *setting) {
+	rejects, lenient := rejection(pass, s)
 	if pin := pass.Pin(s.part.Path, owner(s)); pin.Known() && s.key.Removed[0] >= '0' && s.key.Removed[0] <= '9' {
 		switch pin.Since(s.key.Removed) {
 		case pyscan.Yes:
-			d := pass.Reportf(s.item().KeyAt, "%s is gone since %s %s, and %s stops at keys that it does not know%s", s.name, owner(s), s.key.Removed, pin, instead(pass, s)).As(lint.Error).Pinned(pin, s.key.Removed)
-			if s.part.Tree.Format == configs.Flags {
+			d := pass.Reportf(s.item().KeyAt, "%s was removed in %s %s, and %s is asked for: %s%s", s.name, owner(s), s.key.Removed, pin,
+				rejects, instead(pass, s)).As(lint.Error).Pinned(pin, s.key.Removed)
+			if s.part.Tree.Format == configs.Flags || lenient != pyscan.No {
 				d.As(lint.Info) // it may be the program's own
 			}
 			repair(pass, d, s)
 			return
 		case pyscan.No:
 			if s.key.Deprecated {
-				d := pass.Reportf(s.item().KeyAt, "%s is gone from %s %s on, which stops at keys that it does not know; %s still takes it", s.name, owner(s), s.key.Removed, pin).As(lint.Info).Pinned(pin, s.key.Removed)
+				d := pass.Reportf(s.item().KeyAt, "%s is removed in %s %s; %s still takes it", s.name, owner(s), s.key.Removed, pin).
+					As(lint.Info).Pinned(pin, s.key.Removed)
 				repair(pass, d, s)
 			}
 			return
 		}
 	}
-	d := pass.Reportf(s.item().KeyAt, "%s is gone since %s %s, which stops at keys that it does not know%s", s.name, owner(s), s.key.Removed, instead(pass, s))
-	if !s.key.Deprecated || fromFlags(s.part) {
+	d := pass.Reportf(s.item().KeyAt, "%s was removed in %s %s: %s%s", s.name, owner(s), s.key.Removed, rejects, instead(pass, s))
+	if !s.key.Deprecated || fromFlags(s.part) || lenient != pyscan.No {
 		d.As(lint.Info)
 	}
 	repair(pass, d, s)
+}
+
+// rejection says what the reader of a part does with a key that it does not have, and whether it takes it without a word; Maybe where a
+// program of the project decides that, and it is not known how.
+func rejection(pass *lint.Pass, s *setting) (text string, lenient pyscan.Truth) {
+	reader := framework(s.part.Dialect)
+	if s.part.Dialect == dialect.HFTrainingArguments {
+		reader = "HfArgumentParser"
+		switch s.part.Tree.Format {
+		case configs.Python:
+			return "the call raises TypeError", pyscan.No
+		case configs.Flags:
+			return reader + " rejects flags that no dataclass has", pyscan.No
+		}
+		switch readers := pass.KeyReaders(s.part.Path); {
+		case !readers.Known:
+			return reader + " rejects the file unless allow_extra_keys is set", pyscan.No
+		case readers.Lenient == pyscan.Yes:
+			return "the program reads this file with extra keys allowed, and ignores it", pyscan.Yes
+		case readers.Lenient == pyscan.Maybe:
+			return "it is ignored where extra keys are allowed, else " + reader + " rejects the file", pyscan.Maybe
+		}
+	}
+	return reader + " rejects it", pyscan.No
 }
 
 // owner is the package whose releases have a key or not: programs on top of the Trainer take its keys.

@@ -130,8 +130,14 @@ func checkUnknown(pass *lint.Pass, s *setting) {
 		near = elsewhere[s.name]
 	}
 	policy, since, deepspeed := strictness(pass, s, policy)
-	d := pass.Reportf(s.item().KeyAt, "%s is no key of %s%s%s", s.name, place(s), effect(s.part.Dialect, policy)+since, meant(near)).Pinned(deepspeed, strictPrecision)
+	consequence, allowed := effect(s.part.Dialect, policy)+since, extraAllowed(pass, s)
+	if allowed {
+		consequence = ": HfArgumentParser ignores it, as extra keys are allowed"
+	}
+	d := pass.Reportf(s.item().KeyAt, "%s is no key of %s%s%s", s.name, place(s), consequence, meant(near)).Pinned(deepspeed, strictPrecision)
 	switch {
+	case allowed:
+		d.As(lint.Warning) // the program runs on
 	case policy == dialect.Ignored && near == "" && empty(s):
 		d.As(lint.Info) // nothing that could have an effect
 	case policy == dialect.Ignored && deepspeed.Since(strictPrecision) == pyscan.No:
@@ -144,6 +150,11 @@ func checkUnknown(pass *lint.Pass, s *setting) {
 	if near != "" {
 		rename(pass, d, s.item(), s.name, near, lint.Unsafe)
 	}
+}
+
+// extraAllowed: all programs of the project that read the file pass allow_extra_keys to HfArgumentParser.
+func extraAllowed(pass *lint.Pass, s *setting) bool {
+	return s.part.Dialect == dialect.HFTrainingArguments && !fromFlags(s.part) && pass.KeyReaders(s.part.Path).Lenient == pyscan.Yes
 }
 
 // ownField: the project declares a field of this name. Programs that are made from a framework's source, and other releases of it,
