@@ -57,6 +57,7 @@ func All() []*lint.Rule {
 		checkpointing.CheckpointSharedWeights,
 		checkpointing.CheckpointUseCache,
 		config.BatchSizeMismatch,
+		config.ConfigFileMissing,
 		config.ConfigMismatch,
 		config.ConflictingKeys,
 		config.ConflictingPrecision,

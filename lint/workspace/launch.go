@@ -20,6 +20,8 @@ type command struct {
 
 	program string // the Python file of the project that it starts, or ""
 
+	absent []AbsentFile // files that it names and that are not there
+
 	laysOut bool // flags of no known dialect speak of parallel groups
 
 	at position
@@ -71,6 +73,9 @@ func (v *View) commandsOf(name string, outer []string, left *int, only int) []*c
 		if c.Program != "" && !c.Module {
 			v.filesNamed(name, &configs.Node{Kind: configs.Scalar, Raw: c.Program}, command)
 			v.programSettings(name, c, command)
+		}
+		if command.absent = v.absentFiles(name, script, c); len(command.absent) > 0 && len(command.parts) == 0 {
+			command.parts = append(command.parts, launcherPart(name, c)...)
 		}
 		if nested := v.runsScript(name, c); nested != "" {
 			runsOthers = true
@@ -245,6 +250,16 @@ func launcherParts(name string, script *configs.Script, c *configs.Command) []*P
 		inner = false
 	}
 	return parts
+}
+
+// launcherPart is what the flags of the innermost known launcher say, be it nothing.
+func launcherPart(name string, c *configs.Command) []*Part {
+	for ; c != nil; c = c.Outer {
+		if d := dialect.Launcher(c.Launcher); d != nil && c.LauncherFlags != nil {
+			return []*Part{newPart(name, "", c.LauncherFlags, d)}
+		}
+	}
+	return nil
 }
 
 // filesNamed collects the settings files of the project that stand among the words of a command.

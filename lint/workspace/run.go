@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"fmt"
 	"iter"
 	"path"
 	"slices"
@@ -22,7 +23,10 @@ type Run struct {
 	Plan      plan.Plan // merged, with what the user said besides, and with what follows from it
 	Conflicts []plan.Conflict
 
-	flags *configs.Tree // of the program that a command launches
+	Absent []AbsentFile // files that its launch command names and that are not there
+
+	flags  *configs.Tree // of the program that a command launches
+	unread *AbsentFile   // the one that could say how the run is sharded
 
 	report *hbm.Report
 	fault  error
@@ -33,6 +37,11 @@ type Run struct {
 func (r *Run) Memory() (hbm.Report, error) {
 	if r.report == nil {
 		report, err := hbm.Check(&r.Plan)
+		for i, name := range report.Missing {
+			if name == hbm.MissingSharding && r.unread != nil {
+				report.Missing[i] = fmt.Sprintf("%s (%s of %s was not found)", name, r.unread.File, r.unread.Flag)
+			}
+		}
 		r.report, r.fault = &report, err
 	}
 	return *r.report, r.fault
@@ -211,7 +220,7 @@ func (v *View) assemble(origin string, parts []*Part, command *command, files []
 	add(parts)
 	if command != nil {
 		run.Scripts = append(run.Scripts, origin)
-		run.flags, run.Program = command.flags, command.program
+		run.flags, run.Program, run.Absent = command.flags, command.program, command.absent
 	}
 	for len(queue) > 0 {
 		file := queue[0]
@@ -234,6 +243,7 @@ func (v *View) assemble(origin string, parts []*Part, command *command, files []
 	if command != nil && command.laysOut {
 		forgetLayout(&run.Plan)
 	}
+	run.forgetDefaults()
 	settle(&run.Plan)
 	if slices.ContainsFunc(run.Parts, engineOf16Bit) {
 		engineKeepsMasters(&run.Plan)
