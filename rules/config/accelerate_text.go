@@ -1,20 +1,26 @@
 package config
 
 import (
+	"strconv"
+
 	"github.com/trainvet/trainvet/configs"
 	"github.com/trainvet/trainvet/configs/dialect"
 )
 
-// launcherText says what `accelerate launch` does with a number in quotes. Its loader converts nothing; known is false for keys of other
-// frameworks. What stands in a section reaches the program as text of its environment and is read there. Of what stands at the top the
-// launcher uses some itself: it compares num_machines with 1 and opens main_process_port, and with several machines it divides
-// num_processes by their number; a launch on one machine hands num_processes and machine_rank on as text (accelerate 1.15,
-// commands/launch.py and utils/launch.py).
+// launcherText says what `accelerate launch` does with a number in quotes. Its loader converts nothing; known is
+// false for keys of other frameworks. What stands in a section reaches the program as text of its environment and is
+// read there. Of what stands at the top the launcher uses some itself: it compares num_machines with 1 and opens
+// main_process_port, and with several machines it divides num_processes by their number; a launch on one machine
+// hands num_processes and machine_rank on as text (accelerate 1.15, commands/launch.py and utils/launch.py).
 func launcherText(s *setting, text string) (f *fault, known bool) {
 	if s.part.Dialect != dialect.Accelerate {
 		return nil, false
 	}
 	if s.section != "" {
+		if _, err := strconv.Atoi(text); err != nil && !s.key.Is("float") {
+			return refused("is the text %q, wanted %s: accelerate reads it with int(), which raises ValueError",
+				text, wanted(s.key)), true
+		}
 		return nil, true
 	}
 	use := ""

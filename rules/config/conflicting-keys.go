@@ -73,8 +73,9 @@ func exclude(pass *lint.Pass, part *workspace.Part, one, other string) {
 	pass.Reportf(b.KeyAt, "%s and %s exclude each other: %s refuses the settings", b.Key, a.Key, framework(part.Dialect)).Note(a.KeyAt, "the other one")
 }
 
-// bothEngines: axolotl rejects deepspeed beside fsdp, and takes it beside fsdp_config alone. Then it sets FSDP up, skips the set-up of
-// DeepSpeed, and hands both to the Trainer (0.19, prepare_optim_env and build_training_args).
+// bothEngines: axolotl rejects deepspeed beside fsdp, and takes it beside fsdp_config alone. It then hands both to the Trainer, which
+// rejects them when it is built (axolotl 0.19, core/builders; transformers 5, trainer.py). Older releases did not switch FSDP on by
+// fsdp_config.
 func bothEngines(pass *lint.Pass, part *workspace.Part) {
 	engine, sharding := part.Tree.Root.Item("deepspeed"), part.Tree.Root.Item("fsdp_config")
 	if !given(part, engine) || !given(part, sharding) || given(part, part.Tree.Root.Item("fsdp")) {
@@ -84,8 +85,8 @@ func bothEngines(pass *lint.Pass, part *workspace.Part) {
 	if first.KeyAt.Span.Start > second.KeyAt.Span.Start {
 		first, second = second, first
 	}
-	pass.Reportf(second.KeyAt, "%s is set, and so is %s: axolotl sets FSDP up, skips its set-up of DeepSpeed, and hands both to the Trainer; "+
-		"keep one", second.Key, first.Key).As(lint.Warning).Note(first.KeyAt, "the other one")
+	pass.Reportf(second.KeyAt, "%s is set, and so is %s: axolotl 0.19 reads both, and the Trainer that it builds raises ValueError; keep one",
+		second.Key, first.Key).As(lint.Warning).Note(first.KeyAt, "the other one")
 }
 
 // sameTwice: an old key beside its successor, and a key beside its alias.

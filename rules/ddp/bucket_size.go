@@ -25,7 +25,7 @@ func impossible(pass *lint.Pass, at source.Place, limit constant.Value) bool {
 
 // inBytes reports a cap of bytes; written is where the number stands alone, if it does.
 func inBytes(pass *lint.Pass, at, written source.Place, mib float64) {
-	d := pass.Reportf(at, "%g is a number of bytes, but bucket_cap_mb counts MiB: all gradients land in one bucket and nothing overlaps with backward", mib).
+	d := pass.Reportf(at, "%.0f is a number of bytes, but bucket_cap_mb counts MiB: all gradients land in one bucket and nothing overlaps with backward", mib).
 		As(lint.Error)
 	if whole := mib / (1 << 20); whole == math.Trunc(whole) && whole >= 1 && written.Span.Len() > 0 {
 		d.Suggest(fmt.Sprintf("write %g", whole), lint.Safe, lint.Edit{At: written, Text: fmt.Sprintf("%g", whole)})

@@ -13,14 +13,16 @@ import (
 	"github.com/trainvet/trainvet/pyscan/syntax"
 )
 
-// checkTrainerBuckets looks at the cap in files and flags that end in TrainingArguments: of the Trainer, LLaMA-Factory, axolotl, ms-swift.
+// checkTrainerBuckets looks at the cap in files and flags that end in TrainingArguments: of the Trainer,
+// LLaMA-Factory, axolotl, ms-swift.
 func checkTrainerBuckets(pass *lint.Pass, run *workspace.Run) {
 	sharding, known := run.Plan.Sharding.Get()
 	if !known || sharding != plan.DDP {
 		return // FSDP and DeepSpeed have buckets of their own, and one rank has none
 	}
 	for _, part := range run.Parts {
-		if table := dialect.Keys(part.Dialect); table == nil || table.Lookup(trainerCap) == nil || part.Tree.Root == nil {
+		table := dialect.Keys(part.Dialect)
+		if table == nil || table.Lookup(trainerCap) == nil || part.Tree.Root == nil {
 			continue
 		}
 		for _, item := range part.Tree.Root.Items {
@@ -55,7 +57,8 @@ func checkTrainerCap(pass *lint.Pass, run *workspace.Run, part *workspace.Part, 
 		inBytes(pass, item.KeyAt, written, mib)
 	default:
 		rank, known := run.Plan.LoRA.Rank.Get()
-		if !known || rank > 0 || run.Plan.Quantization.Kind.Known() && !run.Plan.Quantization.Kind.Is(plan.NoQuantization) {
+		stored, quantized := run.Plan.Quantization.Kind.Get()
+		if !known || rank > 0 || quantized && stored != plan.NoQuantization {
 			return // the gradients are those of an adapter
 		}
 		if spec, missing, err := catalog.Shape(&run.Plan); err == nil && len(missing) == 0 && spec != nil {
@@ -64,8 +67,8 @@ func checkTrainerCap(pass *lint.Pass, run *workspace.Run, part *workspace.Part, 
 	}
 }
 
-// trained is the model of the Trainer that arguments are given to; unknown where no Trainer is seen, and nil where its gradients are not
-// those of a whole model under DDP: another engine shards it, or it has an adapter.
+// trained is the model of the Trainer that arguments are given to; unknown where no Trainer is seen, and nil where
+// its gradients are not those of a whole model under DDP: another engine shards it, or it has an adapter.
 func trained(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, arguments *syntax.Call) pyscan.Value {
 	for _, name := range []string{"deepspeed", "fsdp"} {
 		if value := pass.Arg(scope, nil, arguments, name, -1); value != nil {
@@ -79,8 +82,7 @@ func trained(pass *lint.Pass, module *pyscan.Module, scope *pyscan.Scope, argume
 		if args == nil {
 			continue
 		}
-		result, is := pass.Expand(args).(*pyscan.Result)
-		if !is || result.Call != arguments {
+		if made, is := pass.Expand(args).(*pyscan.Instance); !is || made.Call != arguments {
 			continue
 		}
 		if pass.Arg(site.Scope, nil, site.Call, "peft_config", -1) != nil {
