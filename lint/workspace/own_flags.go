@@ -12,7 +12,7 @@ import (
 // dialect: what the program imports from the project reads a command line, and none of it imports the framework that
 // has these flags.
 func (v *View) ownFlags(d *dialect.Dialect, script string, c *configs.Command) bool {
-	program := v.programOf(script, c)
+	program := v.likelyProgram(script, c)
 	if program == "" && c.Module && !c.ProgramOpen {
 		program = v.locate(script, c.Program, 0)
 	}

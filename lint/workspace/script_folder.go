@@ -24,23 +24,29 @@ func (v *View) programOf(script string, command *configs.Command) string {
 	return ""
 }
 
-// starts reports whether a command starts a Python file. A path that begins with what is not known counts where its
-// rest names the file from a folder of the script, and no other file of the project ends so.
+// starts reports whether a command starts a Python file.
 func (v *View) starts(script string, command *configs.Command, file string) bool {
-	if command.Module || command.Program == "" || path.Base(command.Program) != path.Base(file) {
-		return false
-	}
-	if found := v.programOf(script, command); found != "" || !command.ProgramOpen {
-		return found == file
+	return path.Base(command.Program) == path.Base(file) && v.likelyProgram(script, command) == file
+}
+
+// likelyProgram is programOf, and for a path that begins with what is not known the file that its rest names from a
+// folder of the script, where no other file of the project ends so.
+func (v *View) likelyProgram(script string, command *configs.Command) string {
+	found := v.programOf(script, command)
+	if found != "" || command.Module || !command.ProgramOpen {
+		return found
 	}
 	if _, known := scriptPath(command.Program, script, maxNestedPaths); known {
-		return false // the folder of the script does not have it
+		return "" // the folder of the script does not have it
 	}
 	_, rest := splitExpansion(command.Program)
 	if rest = strings.TrimPrefix(rest, "/"); rest == "" || strings.ContainsAny(rest, "$`") {
-		return false
+		return ""
 	}
-	return v.resolve(script, rest) == file && !v.another(script, rest, file)
+	if found = v.resolve(script, rest); found != "" && v.another(script, rest, found) {
+		return ""
+	}
+	return found
 }
 
 // Bounds of the search for files whose path ends in the same way.
