@@ -46,6 +46,8 @@ type branch struct {
 	conds   []Cond // instead of a test
 	made    bool
 	guard   Guard
+	judged  bool
+	never   bool // the conditions contradict each other
 }
 
 // when is the branch below this place where a test holds, or does not.
@@ -74,6 +76,17 @@ func (b *builder) guardOf(at *branch) Guard {
 		at.guard, at.made = b.guardOf(at.outer).With(conds...), true
 	}
 	return at.guard
+}
+
+// never reports whether a branch is behind tests that contradict each other: `if due` inside of `if not due`, where a closure is called.
+func (b *builder) never(at *branch) bool {
+	if at == nil {
+		return false
+	}
+	if !at.judged {
+		at.judged, at.never = true, never(b.link, b.guardOf(at))
+	}
+	return at.never
 }
 
 // Mentions are byte strings of which a file must hold at least one for Find to look into it: without any of them neither a
@@ -320,14 +333,14 @@ func (b *builder) stmt(stmt syntax.Stmt) {
 	case *syntax.Try:
 		b.block(s.Body)
 		for _, h := range s.Handlers {
-			b.under(b.known(Cond{Kind: Exception, Expr: h.Type}), func() { b.block(h.Body) })
+			b.under(b.known(Cond{Kind: Exception, Expr: h.Type, Arm: h}), func() { b.block(h.Body) })
 		}
 		b.block(s.OrElse)
 		b.block(s.Final)
 	case *syntax.Match:
 		b.expr(s.Subject)
 		for _, c := range s.Cases {
-			b.under(b.known(Cond{Kind: UnknownCond, Expr: s.Subject}), func() { b.block(c.Body) })
+			b.under(b.known(Cond{Kind: UnknownCond, Expr: s.Subject, Arm: c}), func() { b.block(c.Body) })
 		}
 	case *syntax.FunctionDef, *syntax.ClassDef:
 	case *syntax.Assign:
@@ -364,6 +377,9 @@ func (b *builder) children(node syntax.Node) {
 }
 
 func (b *builder) inner(node syntax.Stmt, test syntax.Expr, body []syntax.Stmt) {
+	if b.never(b.guard) {
+		return
+	}
 	*b.order++
 	l := &Loop{Node: node, Scope: b.scope, Frame: b.frame, Outer: b.loop, Guard: b.guardOf(b.guard), Contexts: b.contexts, At: place(b.scope, node), Via: b.via, Order: *b.order}
 	b.loop.Items = append(b.loop.Items, Item{Loop: l})
@@ -465,6 +481,9 @@ func (b *builder) emit(e *Event) *Event {
 	*b.order++
 	e.Scope, e.Frame, e.Guard, e.Contexts, e.Via, e.Order = b.scope, b.frame, b.guardOf(b.guard), b.contexts, b.via, *b.order
 	e.At = place(b.scope, e.Node)
+	if b.never(b.guard) {
+		return e
+	}
 	b.loop.Items = append(b.loop.Items, Item{Event: e})
 	return e
 }

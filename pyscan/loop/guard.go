@@ -33,11 +33,15 @@ const (
 type Cond struct {
 	Kind    CondKind
 	Negated bool
+	Fails   bool // Expr is false where the condition holds
 	Expr    syntax.Expr
+	Any     []Guard     // of a disjunction: one of them holds
+	Arm     syntax.Node // of a match or try statement: the branch, which Expr does not tell
 	Scope   *pyscan.Scope
 	Frame   *pyscan.Frame
 	N       syntax.Expr // Modulo, LastOf: the length of the period
 	Counter string      // Modulo: the counting name
+	counter syntax.Expr // as it is written
 	Offset  int         // Modulo: 0 when it holds at counter 0 first, 1 when after N iterations
 	Tail    bool        // Modulo: it also holds at the end of the data
 }
@@ -59,7 +63,7 @@ func (g Guard) With(c ...Cond) Guard {
 	between := all[half]
 	out := make(Guard, 0, maxGuard)
 	out = append(out, all[:half]...)
-	out = append(out, Cond{Kind: UnknownCond, Expr: between.Expr, Scope: between.Scope, Frame: between.Frame})
+	out = append(out, Cond{Kind: UnknownCond, Scope: between.Scope, Frame: between.Frame})
 	return append(out, all[len(all)-half+1:]...)
 }
 
@@ -146,14 +150,55 @@ func (b *builder) conditions(e syntax.Expr, negated bool, depth int) []Cond {
 			if said := b.passed(def, negated, depth); said != nil {
 				return said
 			}
+		} else if name, ok := e.(*syntax.Name); ok && def == nil && depth < 4 { // a nested function reads what the one around it tested
+			if def, scope, frame := closed(name.ID, b.scope, b.frame); def != nil && def.Kind == pyscan.AssignDef && def.Value != nil && isTest(def.Value) {
+				outer := *b
+				outer.scope, outer.frame = scope, frame
+				return outer.conditions(def.Value, negated, depth+1)
+			}
 		}
 	}
-	c := b.classify(e)
+	if call, ok := e.(*syntax.Call); ok && depth < 4 {
+		if said := b.answered(call, negated, depth); said != nil {
+			return said
+		}
+	}
+	c, fails := b.classify(e), negated
 	if c.Negated {
 		negated = !negated
 	}
-	c.Negated, c.Expr, c.Scope, c.Frame = negated, e, b.scope, b.frame
+	c.Negated, c.Fails, c.Expr, c.Scope, c.Frame = negated, fails, e, b.scope, b.frame
 	return []Cond{c}
+}
+
+// answered gives the conditions under which a function of the project answers a test, where it does nothing but that and the test is one
+// of a boundary: self.due(i). Nil for any other call.
+func (b *builder) answered(call *syntax.Call, negated bool, depth int) []Cond {
+	f := b.link.Called(b.link.Expand(b.link.Eval(b.scope, b.frame, call.Func)))
+	if f == nil || f.Scope.Kind != pyscan.FuncScope || len(b.active) > 2*maxSplice || slices.Contains(b.active, f.Scope) {
+		return nil
+	}
+	returns := f.Scope.Returns()
+	if len(returns) != 1 || returns[0].Value == nil || len(f.Scope.Yields()) > 0 || !slices.Contains(f.Scope.Body(), syntax.Stmt(returns[0])) {
+		return nil
+	}
+	frame := b.link.Enter(f, call, b.scope, b.frame)
+	if frame == nil {
+		return nil
+	}
+	inner := *b
+	inner.scope, inner.frame = f.Scope, frame
+	inner.active = append(b.active[:len(b.active):len(b.active)], f.Scope)
+	said := inner.conditions(returns[0].Value, negated, depth+1)
+	if Guard(said).turns() {
+		return said
+	}
+	return nil
+}
+
+// turns reports whether a guard is about a boundary, its opposite among them.
+func (g Guard) turns() bool {
+	return slices.ContainsFunc(g, func(c Cond) bool { return c.Kind == Modulo || c.Kind == SyncFlag || c.Kind == LastOf })
 }
 
 // passed gives the conditions of what the caller hands over for a parameter that is tested: step(batch, (i + 1) % n == 0). Nil
@@ -263,14 +308,16 @@ func (b *builder) defOf(e syntax.Expr) *pyscan.Def {
 // disjunction is `a or b` (or a negated `and`): a boundary with a tail when one side is a boundary, else unknown, unless
 // both say the same.
 func (b *builder) disjunction(e *syntax.BoolOp, negated bool, depth int) Cond {
-	out := Cond{Kind: UnknownCond, Expr: e, Scope: b.scope, Frame: b.frame}
+	out := Cond{Kind: UnknownCond, Fails: negated, Expr: e, Scope: b.scope, Frame: b.frame}
 	var parts []Cond
 	for _, value := range e.Values {
 		list := b.conditions(value, negated, depth)
-		if len(list) != 1 {
-			return out
+		if out.Any = append(out.Any, list); len(list) == 1 {
+			parts = append(parts, list[0])
 		}
-		parts = append(parts, list[0])
+	}
+	if len(parts) < len(e.Values) {
+		return out
 	}
 	var boundary *Cond
 	tail, alike := false, true
@@ -278,7 +325,7 @@ func (b *builder) disjunction(e *syntax.BoolOp, negated bool, depth int) Cond {
 		p := &parts[i]
 		switch {
 		case !p.Negated && (p.Kind == Modulo || p.Kind == SyncFlag):
-			boundary = p
+			boundary, tail = p, tail || p.Tail
 		case !p.Negated && p.Kind == LastOf:
 			tail = true
 		}
@@ -286,11 +333,13 @@ func (b *builder) disjunction(e *syntax.BoolOp, negated bool, depth int) Cond {
 	}
 	if boundary != nil {
 		out.Kind, out.N, out.Counter, out.Offset, out.Tail = boundary.Kind, boundary.N, boundary.Counter, boundary.Offset, tail
+		out.counter = boundary.counter
 		return out
 	}
 	if alike {
+		any := out.Any
 		out = parts[0]
-		out.Expr = e
+		out.Expr, out.Any, out.Fails = e, any, negated
 	}
 	return out
 }
@@ -406,10 +455,10 @@ func (b *builder) comparison(e *syntax.Compare) Cond {
 		if b.counts(left) {
 			n, offset := b.lessOne(right)
 			if b.resets(left) {
-				return Cond{Kind: Modulo, N: n, Counter: pyscan.Path(left), Offset: 1}
+				return Cond{Kind: Modulo, N: n, Counter: pyscan.Path(left), counter: left, Offset: 1}
 			}
 			if offset == 1 {
-				return Cond{Kind: LastOf, N: n, Counter: pyscan.Path(left)}
+				return Cond{Kind: LastOf, N: n, Counter: pyscan.Path(left), counter: left}
 			}
 		}
 		if isInt(right, 0) && op == syntax.Gt && b.iterates(left) {
@@ -418,17 +467,17 @@ func (b *builder) comparison(e *syntax.Compare) Cond {
 	case syntax.Lt, syntax.LtE: // count < n, where the counter is set back: off the boundary
 		if b.counts(left) && b.resets(left) {
 			n, _ := b.lessOne(right)
-			return Cond{Kind: Modulo, Negated: true, N: n, Counter: pyscan.Path(left), Offset: 1}
+			return Cond{Kind: Modulo, Negated: true, N: n, Counter: pyscan.Path(left), counter: left, Offset: 1}
 		}
 		if op == syntax.LtE {
 			break
 		}
 		// i < n - 1: all but the last
 		if n, offset := b.lessOne(right); offset == 1 && (b.iterates(left) || b.counts(left)) {
-			return Cond{Kind: LastOf, Negated: true, N: n, Counter: pyscan.Path(left)}
+			return Cond{Kind: LastOf, Negated: true, N: n, Counter: pyscan.Path(left), counter: left}
 		}
 		if plus, ok := left.(*syntax.BinOp); ok && plus.Op == syntax.Add && isInt(plus.Right, 1) && (b.iterates(plus.Left) || b.counts(plus.Left)) {
-			return Cond{Kind: LastOf, Negated: true, N: right, Counter: pyscan.Path(plus.Left)}
+			return Cond{Kind: LastOf, Negated: true, N: right, Counter: pyscan.Path(plus.Left), counter: plus.Left}
 		}
 	}
 	if b.steady(left) && b.steady(right) {
@@ -449,7 +498,7 @@ func (b *builder) equality(left, right syntax.Expr) (Cond, bool) {
 			return b.modulo(mod, true)
 		}
 		if _, offset := b.lessOne(right); offset == 1 {
-			return Cond{Kind: Modulo, N: mod.Right, Counter: pyscan.Path(mod.Left), Offset: 1}, true
+			return Cond{Kind: Modulo, N: mod.Right, Counter: pyscan.Path(mod.Left), counter: mod.Left, Offset: 1}, true
 		}
 		return Cond{Kind: UnknownCond}, true
 	}
@@ -469,9 +518,9 @@ func (b *builder) equality(left, right syntax.Expr) (Cond, bool) {
 		}
 		return Cond{Kind: First}, true
 	case plusOne, offset == 1, b.fromOne(counter):
-		return Cond{Kind: LastOf, N: n, Counter: pyscan.Path(counter)}, true
+		return Cond{Kind: LastOf, N: n, Counter: pyscan.Path(counter), counter: counter}, true
 	case b.counts(counter) && b.resets(counter):
-		return Cond{Kind: Modulo, N: right, Counter: pyscan.Path(counter), Offset: 1}, true
+		return Cond{Kind: Modulo, N: right, Counter: pyscan.Path(counter), counter: counter, Offset: 1}, true
 	}
 	return Cond{}, false
 }
@@ -518,7 +567,7 @@ func (b *builder) modulo(mod *syntax.BinOp, _ bool) (Cond, bool) {
 	if def := b.defOf(counter); offset == 0 && def != nil && def.Kind == pyscan.AugDef { // counted up before the test
 		offset = 1
 	}
-	return Cond{Kind: Modulo, N: mod.Right, Counter: pyscan.Path(counter), Offset: offset}, true
+	return Cond{Kind: Modulo, N: mod.Right, Counter: pyscan.Path(counter), counter: counter, Offset: offset}, true
 }
 
 // measures reports whether an expression is the size of a tensor or of a batch: what is left of it behind a division is no count of

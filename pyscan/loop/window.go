@@ -48,7 +48,7 @@ func window(l *Loop, backward []*Event, link Linker) *Window {
 			if step.Kind != Step {
 				continue
 			}
-			guard := l.guardOf(step, in)
+			guard := l.GuardOf(step, in)
 			if slices.ContainsFunc(guards, guard.otherwise) { // one optimizer or another in each iteration
 				w.Accumulates, w.Boundary = pyscan.No, nil
 				return w
@@ -58,7 +58,7 @@ func window(l *Loop, backward []*Event, link Linker) *Window {
 			if boundary == nil {
 				if sameGuard(guard, backward) || guard.Always() != pyscan.No {
 					w.Accumulates = pyscan.No // some step follows each backward
-					if guard.Always() == pyscan.Maybe && !sameGuard(guard, backward) {
+					if guard.Always() == pyscan.Maybe && !sameGuard(guard, backward) && !w.stepsAlways(link) {
 						w.Accumulates = pyscan.Maybe
 					}
 					w.Boundary = nil
@@ -73,6 +73,9 @@ func window(l *Loop, backward []*Event, link Linker) *Window {
 			w.Boundary, w.N, w.Scope, w.Frame = boundary, boundary.N, boundary.Scope, boundary.Frame
 			w.Accumulates = more(link, boundary)
 		}
+		if w.Boundary == nil && w.stepsAlways(link) {
+			w.Accumulates = pyscan.No
+		}
 		return w
 	}
 	for outer := l.Outer; outer != nil; outer = outer.Outer {
@@ -83,6 +86,10 @@ func window(l *Loop, backward []*Event, link Linker) *Window {
 		}
 		if len(w.Steps) == 0 {
 			continue
+		}
+		if aside(link, outer, l, w.Steps) {
+			w.Steps = nil
+			return w
 		}
 		w.Outer, w.Scope, w.Frame = outer, l.Scope, l.Frame
 		w.N = count(l)
@@ -124,8 +131,8 @@ func clearedFirst(outer, l *Loop, steps []*Event) bool {
 	return len(steps) > 0
 }
 
-// guardOf is the guard of an event inside a loop, also where an inner one holds it: `if boundary: for o in optimizers: o.step()`.
-func (l *Loop) guardOf(event *Event, in *Loop) Guard {
+// GuardOf is the guard of an event inside a loop, also where an inner one holds it: `if boundary: for o in optimizers: o.step()`.
+func (l *Loop) GuardOf(event *Event, in *Loop) Guard {
 	guard := event.Guard
 	for ; in != nil && in != l; in = in.Outer {
 		if len(in.Guard) > 0 {
