@@ -2,6 +2,7 @@ package lint
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/trainvet/trainvet/lint/source"
 	"github.com/trainvet/trainvet/lint/workspace"
@@ -88,4 +89,12 @@ func (d *Diagnostic) Suggest(title string, safety Safety, edits ...Edit) *Diagno
 func (d *Diagnostic) From(cause source.Place) *Diagnostic {
 	d.Cause = cause
 	return d
+}
+
+// Code is a piece of code as a message shows it: in backticks, so that a name like `every` is not read as a word; a number as it is.
+func Code(text string) string {
+	if strings.Trim(text, "0123456789._") == "" {
+		return text
+	}
+	return "`" + text + "`"
 }

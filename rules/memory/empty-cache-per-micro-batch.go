@@ -2,6 +2,7 @@ package memory
 
 import (
 	_ "embed"
+	"fmt"
 	"strings"
 
 	"github.com/trainvet/trainvet/configs"
@@ -83,11 +84,19 @@ type often uint8
 const (
 	seldom often = iota
 	eachOptimizerStep
-	eachMicroBatch
+	eachMicroBatch // or each few of them
 )
 
+// inMicroBatches says how often something runs that runs once in n micro-batches.
+func inMicroBatches(n int64) string {
+	if n > 1 {
+		return fmt.Sprintf("once in %d micro-batches", n)
+	}
+	return "in every micro-batch"
+}
+
 func checkFlush(pass *lint.Pass, root, in *loop.Loop, event *loop.Event) {
-	rate := frequency(pass, in, event)
+	rate, n := frequency(pass, in, event)
 	if rate == seldom || phased(root, in) || !trains(root) {
 		return
 	}
@@ -98,7 +107,8 @@ func checkFlush(pass *lint.Pass, root, in *loop.Loop, event *loop.Event) {
 			return // forward of a model is looked at by itself
 		}
 	}
-	what := "empty_cache() runs in every micro-batch: each call waits for the device and gives blocks back that the next micro-batch must allocate again; it lowers reserved memory, not what tensors need"
+	what := fmt.Sprintf("empty_cache() runs %s: each call waits for the device and gives blocks back that the next micro-batch must allocate again; "+
+		"it lowers reserved memory, not what tensors need", inMicroBatches(n))
 	severity := lint.Warning
 	switch {
 	case root.Framework == "module":
@@ -115,8 +125,8 @@ func checkFlush(pass *lint.Pass, root, in *loop.Loop, event *loop.Event) {
 	fixDelete(d, event)
 }
 
-// frequency goes by the guards between the event and the micro-batch loop around it.
-func frequency(pass *lint.Pass, in *loop.Loop, event *loop.Event) often {
+// frequency goes by the guards between the event and the micro-batch loop around it. Of eachMicroBatch n is the period.
+func frequency(pass *lint.Pass, in *loop.Loop, event *loop.Event) (rate often, n int64) {
 	guard := event.Guard
 	for l := in; l != nil; l = l.Outer {
 		if l.Micro == pyscan.Yes || l.Framework == "caller" && stepFunction(l.Scope.Name) {
@@ -124,19 +134,19 @@ func frequency(pass *lint.Pass, in *loop.Loop, event *loop.Event) often {
 		}
 		if l.Node != nil && stepsAround(l) {
 			if guard.Always() == pyscan.Yes {
-				return eachOptimizerStep
+				return eachOptimizerStep, 0
 			}
-			return seldom
+			return seldom, 0
 		}
 		if l.Step && guard.Always() == pyscan.Yes {
-			return eachOptimizerStep
+			return eachOptimizerStep, 0
 		}
 		if l.Node == nil {
-			return seldom
+			return seldom, 0
 		}
 		guard = append(guard[:len(guard):len(guard)], l.Guard...)
 	}
-	return seldom
+	return seldom, 0
 }
 
 // stepFunction goes by the names that functions have which somebody calls once a micro-batch.
@@ -150,24 +160,41 @@ func stepsAround(l *loop.Loop) bool {
 	return len(l.Of(loop.Step)) > 0 && len(l.Deep(loop.Backward)) > 0
 }
 
-func guarded(pass *lint.Pass, l *loop.Loop, guard loop.Guard) often {
-	if boundary := guard.Boundary(); boundary != nil {
-		for _, step := range l.Deep(loop.Step) {
-			if same := step.Guard.Boundary(); same != nil && same.Kind == boundary.Kind && sameText(boundary, same) {
-				return eachOptimizerStep
-			}
+func guarded(pass *lint.Pass, l *loop.Loop, guard loop.Guard) (rate often, n int64) {
+	boundary := guard.Boundary()
+	if boundary == nil {
+		if guard.Always() == pyscan.Yes {
+			return eachMicroBatch, 1
 		}
-		if boundary.Kind == loop.Modulo && len(guard) == 1 {
-			if n, ok := period(pass, boundary); ok && n < rareFlush {
-				return eachMicroBatch
-			}
+		return seldom, 0
+	}
+	for step, in := range l.All {
+		if step.Kind == loop.Step && withStep(pass, guard, l.GuardOf(step, in)) {
+			return eachOptimizerStep, 0
 		}
-		return seldom
 	}
-	if guard.Always() == pyscan.Yes {
-		return eachMicroBatch
+	if boundary.Kind == loop.Modulo && len(guard) == 1 && l.Counts(boundary) {
+		if n, ok := period(pass, boundary); ok && n < rareFlush {
+			return eachMicroBatch, n
+		}
 	}
-	return seldom
+	return seldom, 0
+}
+
+// withStep reports whether what is under a guard runs once for each step: at the step's boundary or another place of its window, and on no
+// further condition but those of the step.
+func withStep(pass *lint.Pass, guard, step loop.Guard) bool {
+	end := step.Boundary()
+	if end == nil {
+		return false
+	}
+	var rest loop.Guard
+	for _, c := range guard {
+		if c.Kind != end.Kind || c.Negated || c.Counter != end.Counter || c.Scope != end.Scope || !sameText(&c, end) {
+			rest = append(rest, c)
+		}
+	}
+	return rest.Always() == pyscan.Yes || loop.Implies(pass, step, rest)
 }
 
 func sameText(a, b *loop.Cond) bool {

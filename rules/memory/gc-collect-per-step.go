@@ -27,7 +27,7 @@ var GcCollectPerStep = &lint.Rule{
 			if event.Scope.Module.Says("gc.disable") || l.Scope != nil && l.Scope.Module.Says("gc.disable") {
 				continue // collection by hand, instead of by chance
 			}
-			rate := frequency(pass, in, event)
+			rate, n := frequency(pass, in, event)
 			if rate == seldom {
 				continue
 			}
@@ -35,11 +35,11 @@ var GcCollectPerStep = &lint.Rule{
 			if len(event.Via) > 0 {
 				at = event.Via[0]
 			}
-			what := "micro-batch"
-			if rate == eachOptimizerStep {
-				what = "optimizer step"
+			when := "in every optimizer step"
+			if rate == eachMicroBatch {
+				when = inMicroBatches(n)
 			}
-			d := pass.Reportf(at, "gc.collect() walks all Python objects in every %s, tens of milliseconds each: tensors are freed when their last reference goes, and the device waits for nothing", what)
+			d := pass.Reportf(at, "gc.collect() walks all Python objects %s, tens of milliseconds each: tensors are freed when their last reference goes, and the device waits for nothing", when)
 			if len(event.Via) > 0 {
 				d.Note(event.At, "the collector runs here")
 			}

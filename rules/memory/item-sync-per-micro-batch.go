@@ -74,8 +74,13 @@ func hostReads(l *loop.Loop, backward *loop.Event, visit func(*syntax.Call, stri
 		return
 	}
 	for _, stmt := range workspace.Blocks(l.Node)[0] {
-		switch stmt.(type) {
-		case *syntax.If, *syntax.For, *syntax.While, *syntax.Try, *syntax.With, *syntax.FunctionDef, *syntax.ClassDef:
+		switch stmt := stmt.(type) {
+		case *syntax.If:
+			if _, skips := stmt.Body[len(stmt.Body)-1].(*syntax.Continue); skips {
+				return // what is behind it runs in some micro-batches only
+			}
+			continue
+		case *syntax.For, *syntax.While, *syntax.Try, *syntax.With, *syntax.FunctionDef, *syntax.ClassDef:
 			continue
 		}
 		syntax.Inspect(stmt, func(n syntax.Node) bool {
