@@ -141,7 +141,7 @@ func accumulation(pass *lint.Pass, m *pyscan.Module) (n string, at source.Place)
 							continue
 						}
 					}
-					return d.Scope.Module.File.Slice(d.By.Span()), d.Scope.Module.File.At(d.Node.Span())
+					return lint.Code(d.Scope.Module.File.Slice(d.By.Span())), d.Scope.Module.File.At(d.Node.Span())
 				}
 			}
 		}

@@ -9,7 +9,6 @@ import (
 	"github.com/trainvet/trainvet/lint/workspace"
 	"github.com/trainvet/trainvet/pyscan"
 	"github.com/trainvet/trainvet/pyscan/loop"
-	"github.com/trainvet/trainvet/pyscan/syntax"
 )
 
 //go:embed zero-grad-before-step.md
@@ -49,7 +48,7 @@ type cleared struct {
 	tried int
 }
 
-// checkThrownAway looks in one loop for backward, zero_grad and step in this order, the last two side by side.
+// checkThrownAway looks in one loop for backward, zero_grad and step in this order, and whether the step finds anything.
 func checkThrownAway(pass *lint.Pass, root, l *loop.Loop) {
 	steps := l.Of(loop.Step)
 	var open []cleared
@@ -57,7 +56,7 @@ func checkThrownAway(pass *lint.Pass, root, l *loop.Loop) {
 	for event := range l.Events {
 		switch event.Kind {
 		case loop.ZeroGrad:
-			if event.Call != nil && event.By != loop.Engine && len(event.Call.Args) == 0 && !event.In(loop.NoGradContext) {
+			if event.Call != nil && event.By != loop.Engine && len(event.Call.Args) <= 1 && !event.In(loop.NoGradContext) {
 				open = append(open, cleared{event, last, 0})
 			}
 		case loop.GradDivide:
@@ -68,7 +67,7 @@ func checkThrownAway(pass *lint.Pass, root, l *loop.Loop) {
 			last = event
 			kept := open[:0]
 			for _, c := range open {
-				if backward := lostBackward(c, event, steps); backward != nil {
+				if backward := lostBackward(pass, l, c, event, steps); backward != nil {
 					d := pass.Reportf(root.Place(c.zero), "the gradients are cleared between backward and the optimizer's step: the step has none to follow, and the model does not learn")
 					d.Note(backward.At, "they are computed here").Note(event.At, "the optimizer steps here")
 					moveBehind(d, c.zero, event)
@@ -84,15 +83,15 @@ func checkThrownAway(pass *lint.Pass, root, l *loop.Loop) {
 }
 
 // lostBackward is the backward whose gradients a zero_grad clears before a step: the last thing before it, that runs whenever it does.
-func lostBackward(c cleared, step *loop.Event, steps []*loop.Event) *loop.Event {
+func lostBackward(pass *lint.Pass, l *loop.Loop, c cleared, step *loop.Event, steps []*loop.Event) *loop.Event {
 	if c.last == nil || c.last.Kind != loop.Backward || c.last.By == loop.Foreign || c.last.In(loop.NoGradContext) {
 		return nil
 	}
-	if c.last.Guard.Always() != pyscan.Yes && !sameConditions(c.last.Guard, c.zero.Guard) {
+	if c.last.Guard.Always() != pyscan.Yes && !loop.Implies(pass, c.zero.Guard, c.last.Guard) {
 		return nil
 	}
 	if step.By == loop.Engine || step.Call == nil || step.By != loop.Scaler && len(step.Call.Args) > 0 || !sameOptimizer(c.zero, step, steps) ||
-		!sameConditions(c.zero.Guard, step.Guard) || !nothingBetween(c.zero, step) {
+		!together(pass, c.zero.Guard, step.Guard) || !nothingBetween(pass, l, c.last, c.zero, step) {
 		return nil
 	}
 	return c.last
@@ -107,47 +106,11 @@ func sameOptimizer(zero, step *loop.Event, steps []*loop.Event) bool {
 	return cleared == stepped || len(steps) == 1 && loop.ModelName(pyscan.LastPart(cleared))
 }
 
-func sameConditions(a, b loop.Guard) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i].Expr != b[i].Expr || a[i].Negated != b[i].Negated {
-			return false
-		}
-	}
-	return true
-}
-
-// nothingBetween reports whether zero_grad and step are statements of one block with nothing between them that could make gradients
-// again: only clipping, unscaling and what prints.
-func nothingBetween(zero, step *loop.Event) bool {
-	around := workspace.Around(zero.Scope, zero.Node)
-	if len(around) == 0 {
-		return false
-	}
-	first := around[len(around)-1]
-	for _, stmt := range workspace.After(zero.Scope.Body(), first) {
-		if stmt.Span().Contains(step.Node.Span()) {
-			_, simple := stmt.(*syntax.ExprStmt)
-			_, branch := stmt.(*syntax.If)
-			return simple || branch && workspace.Within(stmt.(*syntax.If).Body, step.Node)
-		}
-		one, ok := stmt.(*syntax.ExprStmt)
-		if !ok {
-			return false
-		}
-		call, ok := one.Value.(*syntax.Call)
-		if !ok {
-			return false
-		}
-		switch pyscan.LastName(call.Func) {
-		case "clip_grad_norm_", "clip_grad_value_", "unscale_", "print", "log", "info":
-		default:
-			return false
-		}
-	}
-	return false
+// together reports whether the clearing runs in each iteration that steps, and that the steps are of no window of its own: of one
+// zero-grad-inside-accumulation tells.
+func together(pass *lint.Pass, zero, step loop.Guard) bool {
+	end := step.Boundary()
+	return loop.Implies(pass, step, zero) && (end == nil || loop.Implies(pass, zero, loop.Guard{*end}))
 }
 
 // moveBehind offers to write zero_grad after the step, where both are statements on lines of their own.
