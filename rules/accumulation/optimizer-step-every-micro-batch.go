@@ -59,7 +59,7 @@ func checkStepping(pass *lint.Pass, root *loop.Loop, w *loop.Window) {
 		}
 	}
 	step := w.Steps[0]
-	by := division.Scope.Module.File.Slice(division.By.Span())
+	by := lint.Code(division.Scope.Module.File.Slice(division.By.Span()))
 	d := pass.Reportf(root.Place(step), "the loss is divided by %s for accumulation, but the optimizer steps in every micro-batch: %s small steps in place of one, and nothing is accumulated", by, by)
 	d.Note(division.Scope.Module.File.At(division.Node.Span()), "the loss is divided here")
 	d.Help("step and clear once in %s micro-batches, or do not divide", by)
@@ -136,7 +136,7 @@ func unsyncedSteps(pass *lint.Pass, root *loop.Loop, w *loop.Window, backward *l
 					continue
 				}
 			}
-			n := cond.Scope.Module.File.Slice(cond.N.Span())
+			n := lint.Code(cond.Scope.Module.File.Slice(cond.N.Span()))
 			d := pass.Reportf(root.Place(w.Steps[0]), "no_sync holds gradients back for windows of %s micro-batches, but the optimizer steps in each of them: most steps follow gradients of one rank alone", n)
 			d.Note(c.Scope.Module.File.At(c.Expr.Span()), "gradients are held back here")
 			d.Help("step and clear once in %s micro-batches", n)

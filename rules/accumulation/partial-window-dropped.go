@@ -38,7 +38,7 @@ func checkTail(pass *lint.Pass, root *loop.Loop, w *loop.Window) {
 		return
 	}
 	data := enumerated(w)
-	if data == nil || endless(data) || !oneOptimizer(w.Steps) || len(w.Boundary.Scope.Module.File.Slice(w.Boundary.Expr.Span())) == 0 {
+	if data == nil || alone(pass, w) || endless(data) || !oneOptimizer(w.Steps) || len(w.Boundary.Scope.Module.File.Slice(w.Boundary.Expr.Span())) == 0 {
 		return
 	}
 	for outer := w.Micro.Outer; outer != nil; outer = outer.Outer { // a flush behind the loop

@@ -32,7 +32,7 @@ var UnscaledAccumulatedLoss = &lint.Rule{
 }
 
 func checkScaling(pass *lint.Pass, l *loop.Loop, w *loop.Window) {
-	if dividedRate(pass, w) || clearedEachTime(w) || reducedByHand(w) {
+	if dividedRate(pass, w) || clearedEachTime(w) || alone(pass, w) || reducedByHand(w) {
 		return
 	}
 	for _, backward := range w.Backward {
@@ -98,10 +98,18 @@ func reducedByHand(w *loop.Window) bool {
 	return false
 }
 
-// count is the number of micro-batches as the file calls it.
+// count is the number of micro-batches as a message shows it.
 func count(w *loop.Window) string {
+	if n := written(w); n != "" {
+		return lint.Code(n)
+	}
+	return "N"
+}
+
+// written is the number of micro-batches as the file calls it, "" where no one expression is it.
+func written(w *loop.Window) string {
 	if w.N == nil || w.Scope == nil {
-		return "N"
+		return ""
 	}
 	return w.Scope.Module.File.Slice(w.N.Span())
 }
@@ -203,11 +211,11 @@ func carried(l *loop.Loop, name string) bool {
 
 // fixDivide offers to divide the loss where it is a plain name and N is a visible one.
 func fixDivide(d *lint.Diagnostic, w *loop.Window, backward *loop.Event) {
-	n := count(w)
+	n := written(w)
 	if name, ok := backward.Loss.(*syntax.Name); ok && w.N != nil && pyscan.Path(w.N) != "" && len(backward.Via) == 0 && w.Scope == backward.Scope {
 		at := backward.Scope.Module.File.At(name.Span())
-		d.Suggest("divide the loss by "+n, lint.Unsafe, lint.Edit{At: at, Text: "(" + name.ID + " / " + n + ")"})
+		d.Suggest("divide the loss by "+lint.Code(n), lint.Unsafe, lint.Edit{At: at, Text: "(" + name.ID + " / " + n + ")"})
 		return
 	}
-	d.Help("divide the loss by %s before backward", n)
+	d.Help("divide the loss by %s before backward", count(w))
 }

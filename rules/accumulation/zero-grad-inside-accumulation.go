@@ -31,8 +31,11 @@ var ZeroGradInsideAccumulation = &lint.Rule{
 
 func checkClearing(pass *lint.Pass, root *loop.Loop, w *loop.Window) {
 	framework := pass.Accumulation(w.Backward[0])
+	guilty, boundary := clearsAlone(pass, w)
 	for _, zero := range clearings(w.Micro) {
-		if zero.By == loop.Engine || zero.In(loop.NoGradContext) || zero.Guard.Always() != pyscan.Yes && !offBoundary(zero.Guard) || zero.Guard.Boundary() != nil || ofForward(pass, zero) {
+		often := zero.Guard.Boundary() == nil && (zero.Guard.Always() == pyscan.Yes || offBoundary(zero.Guard))
+		last := guilty != nil && guilty.Node == zero.Node && framework.By == ""
+		if zero.By == loop.Engine || zero.In(loop.NoGradContext) || !often && !last || ofForward(pass, zero) {
 			continue
 		}
 		switch {
@@ -45,22 +48,54 @@ func checkClearing(pass *lint.Pass, root *loop.Loop, w *loop.Window) {
 			d.Note(framework.At, "the window is set here")
 			d.Help("call zero_grad on the prepared optimizer, after its step")
 			return
-		case w.Accumulates == pyscan.No, framework.By == "DeepSpeed":
+		case w.Accumulates == pyscan.No && !last, framework.By == "DeepSpeed":
 			continue
 		case framework.By == "Accelerate" && w.Boundary.Kind == loop.SyncFlag && !ofModel(zero):
 			continue
 		case !ofModel(zero) && zero.Receiver != nil && !clears(zero, w.Steps):
 			continue
 		}
-		severity := lint.Error
-		if w.Accumulates == pyscan.Maybe && framework.More != pyscan.Yes {
+		severity, n := lint.Error, count(w)
+		if last && boundary != nil && boundary.N != nil {
+			n = lint.Code(boundary.Scope.Module.File.Slice(boundary.N.Span()))
+		} else if w.Accumulates == pyscan.Maybe && framework.More != pyscan.Yes {
 			severity = lint.Info
 		}
-		d := pass.Reportf(root.Place(zero), "the gradients are cleared in every micro-batch, while the optimizer steps once in %s: each step sees the last micro-batch alone", count(w)).As(severity)
+		when, left := "in every micro-batch", "each step sees the last micro-batch alone"
+		switch {
+		case !often:
+			when = "just before the last backward of a window"
+		case behindBackward(w, zero):
+			left = "the step has none to follow"
+		}
+		d := pass.Reportf(root.Place(zero), "the gradients are cleared %s, while the optimizer steps once in %s: %s", when, n, left).As(severity)
 		d.Note(w.Steps[0].At, "the optimizer steps once a window, here")
 		d.Help("clear the gradients right after the optimizer's step, where that runs")
 		return
 	}
+}
+
+// clearsAlone is the clearing that leaves one micro-batch of several to each step, by what happens in the windows one after another; nil
+// where steps see more.
+func clearsAlone(pass *lint.Pass, w *loop.Window) (*loop.Event, *loop.Cond) {
+	var list []*loop.Event
+	for _, zero := range clearings(w.Micro) {
+		if !zero.In(loop.NoGradContext) && (ofModel(zero) || zero.Receiver == nil || clears(zero, w.Steps)) {
+			list = append(list, zero)
+		}
+	}
+	return w.Alone(pass, list)
+}
+
+// alone reports whether a clearing leaves one micro-batch to each step, so that nothing adds up.
+func alone(pass *lint.Pass, w *loop.Window) bool {
+	guilty, _ := clearsAlone(pass, w)
+	return guilty != nil
+}
+
+// behindBackward reports whether the clearing stands between the backwards of an iteration and its steps: nothing is left then.
+func behindBackward(w *loop.Window, zero *loop.Event) bool {
+	return w.Backward[len(w.Backward)-1].Order < zero.Order && zero.Order < w.Steps[0].Order
 }
 
 // clearings are the events in a loop that clear gradients, those in loops over its parameters included; such a loop may

@@ -23,19 +23,22 @@ var NoSyncBackwardOnly = &lint.Rule{
 	Mentions: loop.Mentions,
 	Loop: func(pass *lint.Pass, l *loop.Loop) {
 		reported := map[source.Place]bool{}
-		var forwards []*loop.Event
-		for event := range l.All {
+		var forwards []forward
+		for event, in := range l.All {
+			if event.In(loop.NoGradContext) {
+				continue // DDP prepares no reduction where gradients are off
+			}
 			switch event.Kind {
 			case loop.Forward:
-				forwards = append(forwards, event)
-			case loop.Backward:
-				if event.In(loop.NoGradContext) {
-					continue
+				if w, is := pass.Outermost(event.On); is != pyscan.No && w.Kind == workspace.DDP {
+					forwards = append(forwards, forward{event, w, l.PassageOf(event, in, loop.NoSyncContext)})
 				}
+			case loop.Backward:
 				for _, c := range event.Contexts {
 					_, _, model := noSync(c)
 					if w, is := pass.Outermost(model); is != pyscan.No && w.Kind == workspace.DDP {
-						checkForward(pass, l, event, c, w, forwards, reported)
+						under := l.PassageOf(event, in, loop.NoSyncContext).Guard
+						checkForward(pass, l, event, c, under.With(c.Guard...), w, forwards, reported)
 					}
 				}
 			}
@@ -43,15 +46,30 @@ var NoSyncBackwardOnly = &lint.Rule{
 	},
 }
 
-// checkForward looks for the last forward of the model before its backward.
-func checkForward(pass *lint.Pass, l *loop.Loop, backward *loop.Event, c loop.Context, w workspace.Wrapper, forwards []*loop.Event, reported map[source.Place]bool) {
+// forward is a forward pass of a DDP model.
+type forward struct {
+	*loop.Event
+	wrapper workspace.Wrapper
+	passage loop.Passage
+}
+
+// checkForward looks for the last forward of the model before its backward, on each way that leads to it inside of no_sync.
+func checkForward(pass *lint.Pass, l *loop.Loop, backward *loop.Event, c loop.Context, under loop.Guard, w workspace.Wrapper, forwards []forward,
+	reported map[source.Place]bool) {
 	var last *loop.Event
+	var passages []loop.Passage
 	for _, f := range forwards {
-		if other, is := pass.Outermost(f.On); is != pyscan.No && other.Kind == workspace.DDP && other.Call == w.Call {
-			last = f
+		if f.wrapper.Call == w.Call {
+			passages = append(passages, f.passage)
+			if len(f.passage.Inside) == 0 || last == nil {
+				last = f.Event
+			}
 		}
 	}
-	if last == nil || c.Item == nil || last.In(loop.NoSyncContext) || last.In(loop.NoGradContext) {
+	if last == nil || c.Item == nil {
+		return
+	}
+	if inside, outside := loop.LastBefore(pass, passages, under); inside || !outside {
 		return
 	}
 	at := c.At

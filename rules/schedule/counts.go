@@ -287,7 +287,7 @@ func windowCount(pass *lint.Pass, w *loop.Window) int64 {
 // windowText is the number of micro-batches as the program calls it.
 func windowText(w *loop.Window, framework workspace.Accumulation) string {
 	if w.N != nil && w.Scope != nil {
-		return w.Scope.Module.File.Slice(w.N.Span())
+		return lint.Code(w.Scope.Module.File.Slice(w.N.Span()))
 	}
 	if framework.Count > 1 {
 		return number(float64(framework.Count))
