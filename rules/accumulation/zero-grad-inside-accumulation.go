@@ -104,7 +104,7 @@ func clearings(l *loop.Loop) []*loop.Event {
 	list := l.Of(loop.ZeroGrad)
 	for _, item := range l.Items {
 		inner := item.Loop
-		if inner == nil || len(inner.Deep(loop.Backward)) > 0 || inner.Guard.Always() != pyscan.Yes || inner.Guard.Boundary() != nil {
+		if inner == nil || len(inner.Deep(loop.Backward)) > 0 {
 			continue
 		}
 		for _, zero := range inner.Of(loop.ZeroGrad) {

@@ -16,6 +16,7 @@ type between struct {
 	pass  *lint.Pass
 	zero  *loop.Event
 	fed   map[*pyscan.Def]bool  // what the forward passes of the loop are fed
+	paths map[string]bool       // and the attributes
 	runs  map[*syntax.Call]bool // calls that are events of the loop; those that make gradients are looked at before
 	spent bool                  // nothing has read the gradients before the clearing: they are lost whatever follows
 }
@@ -24,7 +25,7 @@ type between struct {
 // two there may be what is known to make none: a schedule, clipping, a scaler, what prints and logs, functions that
 // can be read.
 func nothingBetween(pass *lint.Pass, l *loop.Loop, backward, zero, step *loop.Event) bool {
-	b := &between{pass: pass, zero: zero, fed: map[*pyscan.Def]bool{}, runs: map[*syntax.Call]bool{}}
+	b := &between{pass: pass, zero: zero, fed: map[*pyscan.Def]bool{}, paths: map[string]bool{}, runs: map[*syntax.Call]bool{}}
 	for event := range l.All {
 		makes := event.Kind == loop.Backward || event.Kind == loop.GradDivide
 		if makes && event.Order > zero.Order && event.Order < step.Order {
@@ -104,7 +105,8 @@ func (b *between) known(call *syntax.Call) bool {
 	}
 	switch attr.Attr { // of tensors, optimizers, schedules and scalers, whatever they are called
 	case "item", "tolist", "detach", "cpu", "numpy", "mean", "sum", "size", "format", "get_last_lr", "get_scale",
-		"state_dict", "append", "keys", "values", "items", "get", "join", "numel", "dim", "float", "clip_grad_norm_", "clip_grad_value_", "unscale_", "unscale_gradients":
+		"state_dict", "append", "keys", "values", "items", "get", "join", "numel", "dim", "float", "clip_grad_norm_",
+		"clip_grad_value_", "unscale_", "unscale_gradients", "parameters", "named_parameters", "modules":
 		return true
 	case "step", "update":
 		return len(call.Args)+len(call.Keywords) == 0
@@ -114,8 +116,8 @@ func (b *between) known(call *syntax.Call) bool {
 
 // plain reports whether a call is handed nothing that holds gradients or may reach them: numbers and texts.
 func (b *between) plain(call *syntax.Call) bool {
-	if name, ok := receiver(call).(*syntax.Name); call.Func == nil || ok && name.ID == "self" {
-		return false
+	if name, ok := receiver(call).(*syntax.Name); ok && name.ID == "self" || len(arguments(call)) == 0 {
+		return false // an object may have its own way to the gradients
 	}
 	return !slices.ContainsFunc(arguments(call), func(e syntax.Expr) bool { return !b.number(e) })
 }
@@ -166,6 +168,11 @@ func (b *between) starved(call *syntax.Call) bool {
 				if attr, ok := n.Func.(*syntax.Attribute); ok && (attr.Attr == "size" || attr.Attr == "item") {
 					return false
 				}
+			case *syntax.Attribute: // self.batch; of self.net nothing else is handed over
+				if path := pyscan.Path(n); strings.HasPrefix(path, "self.") {
+					feeds = feeds || b.paths[path]
+					return false
+				}
 			case *syntax.Name:
 				def := b.zero.Scope.Def(n)
 				feeds = feeds || def != nil && (b.fed[def] || def.Kind == pyscan.ScopeDef) || n.ID == "self"
@@ -185,8 +192,14 @@ func (b *between) handed(name *syntax.Name) bool {
 func (b *between) feeds(call *syntax.Call) {
 	for _, e := range arguments(call) {
 		syntax.Inspect(e, func(n syntax.Node) bool {
-			if name, ok := n.(*syntax.Name); ok {
-				if def := b.zero.Scope.Def(name); def != nil {
+			switch n := n.(type) {
+			case *syntax.Attribute:
+				if path := pyscan.Path(n); strings.HasPrefix(path, "self.") {
+					b.paths[path] = true
+					return false
+				}
+			case *syntax.Name:
+				if def := b.zero.Scope.Def(n); def != nil {
 					b.fed[def] = true
 				}
 			}
