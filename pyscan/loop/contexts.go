@@ -33,10 +33,10 @@ func (b *builder) context(e syntax.Expr) []Context {
 		}
 		return list
 	case *syntax.Name:
-		if def := b.scope.Def(e); def != nil && def.Kind == pyscan.AssignDef && def.Value != nil {
+		if def, at := b.assigned(e); def != nil && def.Value != nil {
 			switch def.Value.(type) {
 			case *syntax.IfExp, *syntax.Call:
-				return b.context(def.Value)
+				return at.context(def.Value)
 			}
 		}
 	}
@@ -47,15 +47,36 @@ func (b *builder) context(e syntax.Expr) []Context {
 		}
 	}
 	if call, ok := e.(*syntax.Call); ok && len(call.Args)+len(call.Keywords) == 0 { // ctx = model.no_sync if c else nullcontext; with ctx():
-		maker := call.Func
-		if def := b.defOf(maker); def != nil && def.Kind == pyscan.AssignDef && len(def.Path()) == 0 && def.Value != nil {
-			maker = def.Value
+		maker, at := call.Func, b
+		if def, there := b.assigned(maker); def != nil && len(def.Path()) == 0 && def.Value != nil {
+			maker, at = def.Value, there
 		}
 		if choice, ok := maker.(*syntax.IfExp); ok { // also (model.no_sync if c else nullcontext)()
-			return b.chosen(call, choice)
+			return at.chosen(call, choice)
 		}
 	}
 	return []Context{{Expr: e, Values: alternatives(value), Scope: b.scope, Frame: b.frame, Kind: contextKind(b.link, value)}}
+}
+
+// assigned is the assignment that gives a name its value, in this function or the one around it, with a builder that reads it there.
+func (b *builder) assigned(e syntax.Expr) (*pyscan.Def, *builder) {
+	if def := b.defOf(e); def != nil {
+		if def.Kind != pyscan.AssignDef {
+			return nil, b
+		}
+		return def, b
+	}
+	name, ok := e.(*syntax.Name)
+	if !ok {
+		return nil, b
+	}
+	def, scope, frame := closed(name.ID, b.scope, b.frame)
+	if def == nil || def.Kind != pyscan.AssignDef {
+		return nil, b
+	}
+	outer := *b
+	outer.scope, outer.frame = scope, frame
+	return def, &outer
 }
 
 // chosen is a context whose maker was chosen before: each side with its guard.
