@@ -20,8 +20,10 @@ type trainedModel struct {
 	v     *View
 	m     *pyscan.Module
 	items []configs.Item
-	more  []configs.Item // of trained_model
-	flags *configs.Node  // of the command that starts the script; nil where it is not known
+	more  []configs.Item  // of trained_model
+	flags *configs.Node   // of the command that starts the script; nil where it is not known
+	open  []*pyscan.Union // the alternatives that are being read, outermost first: `model = model.to(device)` leads back to them
+	back  bool            // this alternative is what open ones are
 }
 
 // modelSection is the key of what front ends have no key for.
@@ -185,7 +187,11 @@ func (t *trainedModel) model(value pyscan.Value, at pyscan.Origin) {
 		value = t.v.Expand(value)
 		switch one := value.(type) {
 		case *pyscan.Union:
-			t.oneOf(one, at)
+			if slices.Contains(t.open, one) {
+				t.back = true
+			} else {
+				t.oneOf(one, at)
+			}
 			return
 		case *pyscan.Wrapped:
 			if one.By == "peft.get_peft_model" {
@@ -219,19 +225,31 @@ func (t *trainedModel) model(value pyscan.Value, at pyscan.Origin) {
 
 // oneOf is a model that is one of several. Where they differ in what is around them nothing is known of that.
 func (t *trainedModel) oneOf(union *pyscan.Union, at pyscan.Origin) {
-	for i, one := range union.Alternatives {
-		other := &trainedModel{v: t.v, m: t.m, flags: t.flags}
+	var first *trainedModel
+	same := len(t.open) < maxAround // unions in unions
+	for _, one := range union.Alternatives {
+		if !same {
+			break
+		}
+		other := &trainedModel{v: t.v, m: t.m, flags: t.flags, open: append(slices.Clip(t.open), union)}
 		other.model(one, at)
-		if i == 0 {
-			t.items, t.more = append(t.items, other.items...), append(t.more, other.more...)
-			continue
+		switch {
+		case other.back && len(other.items)+len(other.more) == 0:
+			continue // the model itself, moved
+		case first == nil:
+			first = other
 		}
-		if !slices.EqualFunc(t.items, other.items, sameItem) || !slices.EqualFunc(t.more, other.more, sameItem) {
-			t.items, t.more = nil, nil
-			t.note("made", "a model that is one of several", union.Origin)
-			t.note("adapted", true, union.Origin) // or not: what is frozen is no question then
-			return
-		}
+		same = slices.EqualFunc(first.items, other.items, sameItem) && slices.EqualFunc(first.more, other.more, sameItem)
+	}
+	switch {
+	case !same:
+		t.items, t.more = nil, nil
+		t.note("made", "a model that is one of several", union.Origin)
+		t.note("adapted", true, union.Origin) // or not: what is frozen is no question then
+	case first != nil:
+		t.items, t.more = append(t.items, first.items...), append(t.more, first.more...)
+	default:
+		t.back = true
 	}
 }
 

@@ -25,6 +25,14 @@ func TestTrainedModel(t *testing.T) {
 			"compute=bf16 params=bf16 rank=0 name=a/b"},
 		{"that of the checkpoint by the release", "model = AutoModelForCausalLM.from_pretrained('a/b')\nTrainer(model=model, args=args)\n-- requirements.txt --\ntransformers==5.1.0\n",
 			"compute=bf16 params=bf16 rank=0 name=a/b"},
+		{"moved in a branch and in a loop", "model = AutoModelForCausalLM.from_pretrained('a/b', torch_dtype=torch.bfloat16)\nif device:\n    model = model.to(device)\n" +
+			"for step in range(3):\n    model = model.train()\nTrainer(model=model, args=args)\n", "compute=bf16 params=bf16 rank=0 name=a/b"},
+		{"an attribute that is written from itself", "class Run:\n    def load(self):\n        self.model = AutoModelForCausalLM.from_pretrained('a/b', torch_dtype=torch.bfloat16)\n" +
+			"        self.model = self.model.to('npu')\n    def train(self):\n        Trainer(model=self.model, args=args).train()\n", "compute=bf16 params=bf16 rank=0 name=a/b"},
+		{"an attribute that is only written from itself", "class Run:\n    def __init__(self, o):\n        self.model = self.model.to(o.device)\n" +
+			"        if o.kbit:\n            self.model = prepare_model_for_kbit_training(self.model)\n        self.model = get_peft_model(self.model, LoraConfig(r=o.r))\n" +
+			"        Trainer(model=self.model, args=args).train()\n",
+			"compute=fp32 rank=0 not a model that is one of several"},
 		{"nothing said", "model = AutoModelForCausalLM.from_pretrained('a/b')\nTrainer(model=model, args=args)\n", "compute=fp32 rank=0 name=a/b"},
 		{"an adapter", "model = AutoModelForCausalLM.from_pretrained('a/b', torch_dtype=torch.bfloat16)\nconfig = LoraConfig(r=16, target_modules=['q_proj'])\n" +
 			"model = get_peft_model(model, config)\nTrainer(model=model, args=args)\n", "compute=bf16 params=bf16 rank=16 targets=q name=a/b"},
