@@ -52,6 +52,9 @@ func checkAgain(pass *lint.Pass, c *workspace.Checkpoint) {
 		effect = "it happens twice a step, in forward and again when backward recomputes"
 	}
 	d := pass.Reportf(at(c), "%s in the checkpointed function: %s", look.what, effect)
+	if look.other {
+		d.As(lint.Info)
+	}
 	d.Note(look.at, "here")
 	d.Help("move it out of the checkpoint, and pass its result in")
 }
@@ -65,6 +68,7 @@ type second struct {
 	what    string
 	at      source.Place
 	counts  bool // the state of the module changes, but nothing is computed from it
+	other   bool // the state is that of an object which is no module: an allocator's chooses where values are kept, not what they are
 }
 
 func (s *second) found(what string, at source.Place) {
@@ -173,6 +177,7 @@ func (s *second) state(f *pyscan.Func) {
 				if strings.HasPrefix(path, self) && s.what == "" && !s.pass.WithoutGradients(f.Scope, n) && !optional(f.Scope, n) && !(s.once && s.asksGradients(f.Scope, n) && !readAfter(f.Scope, path, n)) {
 					s.found("`"+path+"` changes", f.Scope.Module.File.At(n.Span()))
 					s.counts = !readElsewhere(f.Scope, path, n)
+					s.other = s.pass.IsA(f.Self, "torch.nn.Module") == pyscan.No
 				}
 			}
 			return true
