@@ -3,6 +3,8 @@ package loop
 import (
 	"cmp"
 	"slices"
+
+	"github.com/trainvet/trainvet/pyscan/syntax"
 )
 
 // The length of a window for which it is tried what its steps see, and how many windows.
@@ -32,6 +34,7 @@ func (w *Window) Alone(link Linker, clearings []*Event) (guilty *Event, boundary
 		switch by, result := run.try(tests); result {
 		case alone:
 			guilty = by
+			other = other || run.apart(tests, by)
 		case another:
 			other = true
 		}
@@ -139,6 +142,42 @@ const (
 	alone                 // each step sees the last micro-batch only
 	another               // a step sees another number of them
 )
+
+// apart reports whether a clearing, a backward and a step behind it happen in the same micro-batches, and the backwards of others are of
+// another loss: turns of one optimizer, as of a GAN, beside which the others may be of another model.
+func (r *run) apart(tests uint32, zero *Event) bool {
+	at := slices.IndexFunc(r.moments, func(m moment) bool { return m.event == zero })
+	ran := func(m moment) (list [triedWindow * triedRounds]bool) {
+		for micro := range list {
+			list[micro] = m.micro && m.runs(point{tests, micro})
+		}
+		return list
+	}
+	turns := ran(r.moments[at])
+	var own *Event
+	for _, m := range r.moments[at+1:] {
+		if m.kind == Backward && own == nil {
+			own = m.event
+		}
+		if (m.kind == Backward || m.kind == Step) && ran(m) == turns {
+			if m.kind == Step && own != nil {
+				return !slices.ContainsFunc(r.moments, func(m moment) bool {
+					return m.kind == Backward && m.event != own && sameLoss(m.event, own)
+				})
+			}
+			continue
+		}
+		return false
+	}
+	return false
+}
+
+// sameLoss reports whether two backwards differentiate the same variable with the same value.
+func sameLoss(a, b *Event) bool {
+	x, isName := a.Loss.(*syntax.Name)
+	y, both := b.Loss.(*syntax.Name)
+	return isName && both && a.Scope == b.Scope && a.Scope.Def(x) == b.Scope.Def(y)
+}
 
 // try runs through the windows with one outcome of the tests.
 func (r *run) try(tests uint32) (guilty *Event, seen result) {

@@ -3,6 +3,7 @@ package loop
 import (
 	"strings"
 
+	"github.com/trainvet/trainvet/lint/constant"
 	"github.com/trainvet/trainvet/pyscan"
 	"github.com/trainvet/trainvet/pyscan/syntax"
 )
@@ -314,7 +315,11 @@ func (b *builder) typed(value pyscan.Value) object {
 // what says which well-known object a value is, by its type where that is known, else by its name.
 func (b *builder) what(value pyscan.Value, e syntax.Expr) object {
 	best := unknownObject
-	for _, one := range alternatives(value) {
+	all := alternatives(value)
+	for _, one := range all {
+		if c, ok := one.(*pyscan.Const); ok && c.V.Kind() == constant.None && len(all) > 1 {
+			continue // what it was before it was made: None has no methods
+		}
 		switch o := b.object(one); o {
 		case unknownObject:
 		case otherObject:
