@@ -196,7 +196,8 @@ func restarts(use use) bool {
 	return yields
 }
 
-// renewed reports whether the data set is made anew for each epoch: in the loop over them, as the sampler is, or with the number of the epoch.
+// renewed reports whether the data set is made anew for each epoch: in the loop over them or in the function that they call, as the
+// sampler is, or with the number of the epoch.
 // Another data set in the same order is no repetition.
 func renewed(scope *pyscan.Scope, sampler *syntax.Call, use use) bool {
 	dataset, ok := workspace.Argument(sampler, "dataset", 0).(*syntax.Name)
@@ -208,6 +209,9 @@ func renewed(scope *pyscan.Scope, sampler *syntax.Call, use use) bool {
 			continue
 		}
 		if workspace.NamesAny(one.Value, "epoch") {
+			return true
+		}
+		if use.epochs == nil && use.scope == scope {
 			return true
 		}
 		if use.epochs != nil && use.scope == scope && inside(use.epochs, sampler) && inside(use.epochs, one.Node) && !inside(use.loop, one.Node) {
