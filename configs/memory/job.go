@@ -29,12 +29,17 @@ type Missing []string
 // settable are the names of facts that flags and the settings can say.
 var settable = []string{MissingModel, MissingSeqLength, MissingDevice, MissingWorld}
 
+// unmodelledHow begins what these formulas do not know.
+const unmodelledHow = "how "
+
 // Supply says what to do about the facts: which flags to set, and what only the files of the run can say.
 func (m Missing) Supply() string {
-	var flags, others, parts []string
+	var flags, others, unknown, parts []string
 	for _, name := range m {
 		fact, _, _ := strings.Cut(name, " ")
 		switch flag := "--" + fact; {
+		case strings.HasPrefix(name, unmodelledHow):
+			unknown = append(unknown, strings.TrimPrefix(name, unmodelledHow))
 		case !slices.Contains(settable, fact):
 			others = append(others, name)
 		case !slices.Contains(flags, flag):
@@ -46,6 +51,9 @@ func (m Missing) Supply() string {
 	}
 	if len(others) > 0 {
 		parts = append(parts, fmt.Sprintf("the files of the run do not say the %s", listed(others)))
+	}
+	if len(unknown) > 0 {
+		parts = append(parts, fmt.Sprintf("trainvet does not know how %s", listed(unknown)))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -68,7 +76,7 @@ func (m *Missing) add(name string) {
 // unmodelled names what a plan uses and these formulas do not know. Nothing is said about such a run, not even a lower bound.
 func unmodelled(p *plan.Plan) (missing Missing) {
 	for _, u := range p.Unmodelled {
-		missing.add("how " + u.What + " uses memory")
+		missing.add(unmodelledHow + u.What + " uses memory")
 	}
 	return missing
 }
