@@ -76,6 +76,9 @@ func hostReads(l *loop.Loop, backward *loop.Event, visit func(*syntax.Call, stri
 	for _, stmt := range workspace.Blocks(l.Node)[0] {
 		switch stmt := stmt.(type) {
 		case *syntax.If:
+			if len(stmt.Body) == 0 {
+				continue // an unfinished file
+			}
 			if _, skips := stmt.Body[len(stmt.Body)-1].(*syntax.Continue); skips {
 				return // what is behind it runs in some micro-batches only
 			}
