@@ -67,6 +67,22 @@ func announcing() {
 
 const killedFiles = 20
 
+// TestFixOfBrokenFile: a repair behind which the parser finds more that is wrong is left alone, and is no fault of trainvet.
+func TestFixOfBrokenFile(t *testing.T) {
+	dir := t.TempDir()
+	text := "model:\n    \"\"\"test class\"\"\"\n    @pytest.mark.parametrize(\n        \"world_size\",\n"
+	if err := os.WriteFile(filepath.Join(dir, "a.yaml"), []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	output, code := runIn(t, dir, "check", "--fix", "--unsafe-fixes", "a.yaml")
+	if code != exitFindings || !strings.Contains(output, "@ cannot begin a value") || strings.Contains(output, "fault of trainvet") {
+		t.Errorf("exit code %d, wanted %d:\n%s", code, exitFindings, output)
+	}
+	if after, err := os.ReadFile(filepath.Join(dir, "a.yaml")); err != nil || string(after) != text {
+		t.Errorf("the file was changed to %q (%v)", after, err)
+	}
+}
+
 // TestFixKilled kills --fix while it writes: every file is as it was or as it should be, and a second run finishes.
 func TestFixKilled(t *testing.T) {
 	if testing.Short() {

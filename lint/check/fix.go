@@ -46,6 +46,9 @@ func Fix(ctx context.Context, snapshot *workspace.Snapshot, targets []Target, op
 		files, applied, broken := settle(snapshot, chosen)
 		for _, fix := range broken {
 			refused[fix.key()] = true
+			if fix.finding.Rule.Name == syntaxError {
+				continue // the file did not parse before either: what stood behind the mended fault is wrong, too
+			}
 			fixed.Refused = append(fixed.Refused, Fault{Path: fix.finding.At.Path, Rule: fix.finding.Rule.Name, Reason: "the file does not parse after its fix, which was taken back"})
 		}
 		fixed.Applied += applied
