@@ -60,16 +60,33 @@ type statedGroup struct {
 func statedTogether(module *pyscan.Module) []statedGroup {
 	type key struct {
 		scope *pyscan.Scope
-		of    string
+		of    string      // the object whose attributes they are
+		in    syntax.Node // the dict or call
 	}
 	groups := map[key]*statedGroup{}
 	var order []key
-	add := func(node syntax.Node, of, name string, at syntax.Node, value syntax.Expr) {
+	known := map[string]batchRole{} // a file has few names, and many uses of them
+	roleOf := func(name string) batchRole {
+		role, ok := known[name]
+		if !ok {
+			role = roleOf(name)
+			known[name] = role
+		}
+		return role
+	}
+	add := func(node syntax.Node, of syntax.Expr, name string, at syntax.Node, value syntax.Expr) {
 		role := roleOf(name)
 		if role == noRole || value == nil {
 			return
 		}
-		k := key{pyscan.ScopeAt(module, node), of}
+		k := key{scope: pyscan.ScopeAt(module, node)}
+		switch node.(type) {
+		case *syntax.Dict, *syntax.Call:
+			k.in = node
+		}
+		if of != nil {
+			k.of = pyscan.Path(of) + "."
+		}
 		if groups[k] == nil {
 			groups[k] = &statedGroup{scope: k.scope}
 			order = append(order, k)
@@ -79,9 +96,9 @@ func statedTogether(module *pyscan.Module) []statedGroup {
 	target := func(stmt syntax.Node, e, value syntax.Expr) {
 		switch e := e.(type) {
 		case *syntax.Name:
-			add(stmt, "", e.ID, e, value)
+			add(stmt, nil, e.ID, e, value)
 		case *syntax.Attribute:
-			add(stmt, pyscan.Path(e.Value)+".", e.Attr, e, value)
+			add(stmt, e.Value, e.Attr, e, value)
 		}
 	}
 	for node := range module.Tree.All() {
@@ -95,13 +112,13 @@ func statedTogether(module *pyscan.Module) []statedGroup {
 		case *syntax.Dict:
 			for i, k := range n.Keys {
 				if c, ok := k.(*syntax.Constant); ok && c.Kind == syntax.StrConstant && i < len(n.Values) {
-					add(n, fmt.Sprint("dict ", n.Span().Start), c.Text, c, n.Values[i])
+					add(n, nil, c.Text, c, n.Values[i])
 				}
 			}
 		case *syntax.Call:
 			for _, k := range n.Keywords {
 				if k.Arg != "" {
-					add(n, fmt.Sprint("call ", n.Span().Start), k.Arg, k, k.Value)
+					add(n, nil, k.Arg, k, k.Value)
 				}
 			}
 		}
