@@ -57,8 +57,9 @@ func usesTorch(pass *lint.Pass, module *pyscan.Module) bool {
 			return false
 		}
 		computes = computes || pass.ImportsAny(file, "torch")
-		if m := pass.Module(file); m != nil {
-			computes = computes || m.Says(".backward(")
+		if text := pass.Text(file); !computes && text != nil && text.Has(".backward(") {
+			m := pass.Module(file)
+			computes = m != nil && m.Says(".backward(")
 		}
 	}
 	return computes
