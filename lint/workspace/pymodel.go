@@ -61,11 +61,18 @@ func (v *View) modelOf(m *pyscan.Module, arguments *syntax.Call, flags *configs.
 			}
 		}
 	}
-	t.unconnected()
-	if !t.has(modelSection, "adapted") {
-		if at := freezes(m); at != nil {
-			t.note("frozen", true, pyscan.From(m, at))
+	if e, ok := Argument(call, "optimizers", 5).(*syntax.Tuple); ok && len(e.Elts) > 0 {
+		if c, isNone := e.Elts[0].(*syntax.Constant); !isNone || c.Kind != syntax.NoneConstant {
+			t.note("optimizer", true, pyscan.From(m, e))
 		}
+	}
+	t.unconnected()
+	adapted := t.has(modelSection, "adapted")
+	switch at := gradSwitch(m, adapted); {
+	case at != nil && adapted:
+		t.note("peft", "training of more weights beside an adapter", pyscan.From(m, at))
+	case at != nil:
+		t.note("frozen", true, pyscan.From(m, at))
 	}
 	return t.section()
 }
@@ -100,24 +107,40 @@ func (t *trainedModel) unconnected() {
 	}
 }
 
-// freezes is the place where a script switches gradients of weights off; nil where it does not.
-func freezes(m *pyscan.Module) (at syntax.Node) {
+// gradSwitch is the first place where a script switches gradients of weights, nil where it does not. beside says
+// that an adapter is trained: then what is switched off was off before, and the inputs that a hook switches on
+// with requires_grad_ are not weights, so that only an assignment of another value than False counts.
+func gradSwitch(m *pyscan.Module, beside bool) (at syntax.Node) {
 	if !m.File.Has("requires_grad") {
 		return nil
 	}
-	off := func(e syntax.Expr) bool {
+	counts := func(e syntax.Expr) bool {
 		c, ok := e.(*syntax.Constant)
-		return ok && c.Kind == syntax.FalseConstant
+		if beside {
+			return !ok || c.Kind != syntax.FalseConstant
+		}
+		return !ok || c.Kind != syntax.TrueConstant
 	}
 	for _, stmt := range m.Tree.Body {
 		syntax.Inspect(stmt, func(n syntax.Node) bool {
 			switch n := n.(type) {
 			case *syntax.Assign:
-				if attr, ok := n.Targets[0].(*syntax.Attribute); ok && attr.Attr == "requires_grad" && off(n.Value) {
+				if attr, ok := n.Targets[0].(*syntax.Attribute); ok && attr.Attr == "requires_grad" && counts(n.Value) {
 					at = n
 				}
 			case *syntax.Call:
-				if pyscan.PathEnd(n.Func) == "requires_grad_" && len(n.Args) == 1 && off(n.Args[0]) {
+				value := Argument(n, "requires_grad", 0)
+				switch name := pyscan.PathEnd(n.Func); {
+				case name == "setattr" && len(n.Args) == 3:
+					key, ok := n.Args[1].(*syntax.Constant)
+					value = n.Args[2]
+					if !ok || key.Text != "requires_grad" {
+						return at == nil
+					}
+				case name != "requires_grad_" || beside:
+					return at == nil
+				}
+				if value != nil && counts(value) {
 					at = n
 				}
 			}
@@ -345,6 +368,11 @@ var loraKeys = map[string]string{
 	"use_dora": "use_dora", "modules_to_save": "modules_to_save", "target_parameters": "target_parameters", "r": "lora_r",
 }
 
+// unevenLora are the arguments of LoraConfig that give layers different adapters, or train more than adapters.
+var unevenLora = []string{
+	"rank_pattern", "layers_to_transform", "layers_pattern", "layer_replication", "trainable_token_indices",
+}
+
 // adapter reads the config of an adapter, which stands at e.
 func (t *trainedModel) adapter(config pyscan.Value, scope *pyscan.Scope, frame *pyscan.Frame, e syntax.Expr) {
 	at := config.Site().Origin()
@@ -369,6 +397,15 @@ func (t *trainedModel) adapter(config pyscan.Value, scope *pyscan.Scope, frame *
 	if library, class := cutLast(name); !strings.HasPrefix(library, "peft") || class != "LoraConfig" {
 		t.note("peft", strings.TrimSuffix(pyscan.LastPart(name), "Config"), at)
 		return
+	}
+	for _, key := range unevenLora {
+		value := t.v.Arg(t.v.scopeOfCall(made), made.Frame, made.Call, key, -1)
+		if value == nil {
+			continue
+		}
+		if c, known := t.v.Constant(t.v.Settled(value)); !known || c.Kind() != constant.None {
+			t.note("peft", "LoRA with "+key, at)
+		}
 	}
 	t.keywords(made, loraKeys)
 	if !t.has("lora_r") {
