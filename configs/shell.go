@@ -39,6 +39,7 @@ type Script struct {
 	Env        *Tree       // every assignment in order, Format Env; Tag "export" on the values of exported ones
 	Directives *Tree       // #SBATCH lines, Format Env, keys as written: --nodes, -N
 	Documents  []*Document // files that the script itself writes
+	Touched    []Touch     // files that its other commands may make: targets of redirects, arguments
 	Installs   Installs    // packages that it installs
 	Job        bool        // of a container platform, which tells processes itself where to meet
 	Errors     []Error
@@ -46,6 +47,14 @@ type Script struct {
 	TemplateAt source.Place
 	comments   []source.Span
 	extents    []source.Span
+}
+
+// Touch is a file that a command which starts no training may make. Where a part of the name is not known, Tail is
+// what is known to stand at its end.
+type Touch struct {
+	Name string
+	Open bool
+	Tail string
 }
 
 // Command is one program that a script starts.

@@ -20,6 +20,7 @@ func (r *shellReader) statement(stmt *syntax.Stmt) {
 		return
 	}
 	r.documents(stmt)
+	r.redirected(stmt)
 	switch cmd := stmt.Cmd.(type) {
 	case *syntax.CallExpr:
 		r.call(cmd, stmt)
@@ -524,6 +525,9 @@ func (r *shellReader) command(words []field, env *Tree, at source.Span) {
 		}
 		r.install(words)
 		c := r.launch(words, env)
+		if c == nil {
+			r.touched(words)
+		}
 		if c == nil || len(r.script.Commands) >= maxShellCommands {
 			return
 		}

@@ -17,6 +17,8 @@ type AbsentFile struct {
 	File   string       // as written; a variable may stand in it
 	Reader string       // who opens it: "accelerate launch", or "" for the program
 
+	Set bool // a variable of the script says which file: a setting that a user may be meant to change
+
 	// Certain: it is looked for in a folder of the project, no file of that name is anywhere in it, and nothing that
 	// is seen writes one.
 	Certain bool
@@ -35,7 +37,8 @@ func (v *View) absentFiles(name string, script *configs.Script, c *configs.Comma
 			}
 		}
 		one := AbsentFile{At: n.At, Flag: item.Key, File: n.Raw, Reader: reader}
-		one.Certain = !n.Open && !n.Spare && !script.Template && v.absentForSure(name, n.Raw)
+		one.Set = !n.Via.IsZero()
+		one.Certain = !n.Open && !n.Spare && !script.Template && !mayMake(script, c, n.Raw) && v.absentForSure(name, n.Raw)
 		absent = append(absent, one)
 	}
 	for outer := c; outer != nil; outer = outer.Outer {
@@ -96,6 +99,39 @@ func (v *View) absentForSure(script, file string) bool {
 		}
 	}
 	return true
+}
+
+// mayMake reports whether a script may make a file before or while it runs a launch command: something else that it
+// runs has the file as an argument or writes to it, or is a program of which it is not known what it writes.
+func mayMake(script *configs.Script, launch *configs.Command, file string) bool {
+	base := path.Base(file)
+	for _, touch := range script.Touched {
+		if touch.Open && strings.HasSuffix(file, touch.Tail) || !touch.Open && path.Base(touch.Name) == base {
+			return true
+		}
+	}
+	for _, c := range script.Commands {
+		if c == launch {
+			return false
+		}
+		if c.Launcher == "python" && c.Outer == nil && !names(c, base) {
+			return true // it may be what makes the settings
+		}
+	}
+	return false
+}
+
+// names reports whether a command names a file as settings that it reads.
+func names(c *configs.Command, base string) bool {
+	if c.Flags == nil || c.Flags.Root == nil {
+		return false
+	}
+	for _, item := range c.Flags.Root.Items {
+		if readingFlags[flagName(item.Key)] && item.Value != nil && path.Base(item.Value.Raw) == base {
+			return true
+		}
+	}
+	return false
 }
 
 // fetches finds commands after which other files may lie where the next command looks.

@@ -27,8 +27,11 @@ var ConfigFileMissing = &lint.Rule{
 			if reader == "" {
 				reader = "the program"
 			}
-			pass.Reportf(file.At, "%s names %s, which is not in this project: %s stops when it opens it",
+			d := pass.Reportf(file.At, "%s names %s, which is not in this project: %s stops when it opens it",
 				file.Flag, file.File, reader)
+			if file.Set {
+				d.Severity = lint.Info // a setting at the top of a script is often there for the user to change
+			}
 		}
 	},
 }
