@@ -29,19 +29,18 @@ type Missing []string
 // settable are the names of facts that flags and the settings can say.
 var settable = []string{MissingModel, MissingSeqLength, MissingDevice, MissingWorld}
 
-// unmodelledHow begins what these formulas do not know.
-const unmodelledHow = "how "
-
-// Supply says what to do about the facts: which flags to set, and what only the files of the run can say.
+// Supply says what stands between the facts and an answer: flags to set, what the files of the run leave open, and what
+// the estimate does not model.
 func (m Missing) Supply() string {
-	var flags, others, unknown, parts []string
+	var flags, open, unknown, parts []string
 	for _, name := range m {
 		fact, _, _ := strings.Cut(name, " ")
+		what, how := strings.CutPrefix(name, unmodelledBefore)
 		switch flag := "--" + fact; {
-		case strings.HasPrefix(name, unmodelledHow):
-			unknown = append(unknown, strings.TrimPrefix(name, unmodelledHow))
+		case how:
+			unknown = append(unknown, strings.TrimSuffix(what, unmodelledAfter))
 		case !slices.Contains(settable, fact):
-			others = append(others, name)
+			open = append(open, "the "+name)
 		case !slices.Contains(flags, flag):
 			flags = append(flags, flag)
 		}
@@ -49,14 +48,20 @@ func (m Missing) Supply() string {
 	if len(flags) > 0 {
 		parts = append(parts, fmt.Sprintf("set %s (or [run] in trainvet.toml)", listed(flags)))
 	}
-	if len(others) > 0 {
-		parts = append(parts, fmt.Sprintf("the files of the run do not say the %s", listed(others)))
+	if len(open) > 0 {
+		parts = append(parts, "the files of the run do not state "+listed(open))
 	}
 	if len(unknown) > 0 {
-		parts = append(parts, fmt.Sprintf("trainvet does not know how %s", listed(unknown)))
+		if len(unknown) > maxNamed {
+			unknown = append(unknown[:maxNamed-1:maxNamed-1], fmt.Sprintf("%d more features", len(unknown)-maxNamed+1))
+		}
+		parts = append(parts, "the estimate does not model "+listed(unknown))
 	}
 	return strings.Join(parts, "; ")
 }
+
+// maxNamed is how many features that are not modelled a sentence names.
+const maxNamed = 4
 
 // listed joins names as a sentence does.
 func listed(names []string) string {
@@ -73,10 +78,16 @@ func (m *Missing) add(name string) {
 	}
 }
 
+// What is said before and after the name of a thing that is not modelled.
+const (
+	unmodelledBefore = "how "
+	unmodelledAfter  = " uses memory"
+)
+
 // unmodelled names what a plan uses and these formulas do not know. Nothing is said about such a run, not even a lower bound.
 func unmodelled(p *plan.Plan) (missing Missing) {
 	for _, u := range p.Unmodelled {
-		missing.add(unmodelledHow + u.What + " uses memory")
+		missing.add(unmodelledBefore + u.What + unmodelledAfter)
 	}
 	return missing
 }
