@@ -118,6 +118,9 @@ var wrappers = map[string]bool{
 	"systemd-run": true, "screen": true, "parallel": true, "xargs": true, "coverage": true, "py-spy": true, "memray": true, "watch": true, "ts": true,
 }
 
+// away are those of them that start a command where other files are.
+var away = map[string]bool{"docker": true, "podman": true, "enroot": true, "ssh": true, "pdsh": true, "kubectl": true}
+
 // slurmVariables are the variables that SLURM sets from a flag of the job.
 var slurmVariables = map[string][]string{
 	"--nodes": {"SLURM_NNODES", "SLURM_JOB_NUM_NODES"}, "-N": {"SLURM_NNODES", "SLURM_JOB_NUM_NODES"},

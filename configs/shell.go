@@ -55,6 +55,7 @@ type Touch struct {
 	Name string
 	Open bool
 	Tail string
+	Read bool // it is a script that this one reads (source); another that it starts is Open
 }
 
 // Command is one program that a script starts.
@@ -75,6 +76,7 @@ type Command struct {
 	Flags         *Tree
 	Args          []*Node // words that are no flags
 	Env           *Tree   // assignments before the command
+	Away          bool    // it runs in a container or on another machine, with files of its own
 	Guarded       bool    // it cannot be told whether this runs: a branch, a loop, || or a test before it
 }
 
@@ -145,6 +147,7 @@ type shellReader struct {
 	inners  int // parts that were read as scripts of their own
 	depth   int
 	guarded int
+	away    int
 	rounds  int    // of the loops that are followed for each item
 	env     []Item // set for every command of the text that is followed: A=1 bash -c "..."
 }

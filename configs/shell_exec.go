@@ -507,6 +507,10 @@ func (r *shellReader) command(words []field, env *Tree, at source.Span) {
 			r.nested(words[1:], env, at)
 		}
 	default:
+		if goesAway(words) {
+			r.away++
+			defer func() { r.away-- }()
+		}
 		if function := r.funcs[name]; function != nil && !words[0].open() {
 			r.function(name, function, words[1:])
 			return
@@ -532,7 +536,7 @@ func (r *shellReader) command(words []field, env *Tree, at source.Span) {
 			return
 		}
 		c.At = r.file.At(at)
-		c.Guarded = r.guarded > 0
+		c.Guarded, c.Away = r.guarded > 0, r.away > 0
 		for _, item := range r.env {
 			r.record(c.Env, item)
 		}

@@ -23,8 +23,16 @@ func (r *shellReader) redirected(stmt *syntax.Stmt) {
 func (r *shellReader) touched(words []field) {
 	program := programName(words[0])
 	switch {
-	case program == "echo" || program == "printf" || program == "cd" || program == "pushd" || program == "source" || program == ".":
+	case program == "echo" || program == "printf" || program == "cd" || program == "pushd":
 		return // what they do to files is in their redirects
+	case program == "source" || program == ".":
+		if len(words) > 1 && !words[1].open() {
+			r.script.Touched = append(r.script.Touched, Touch{Name: words[1].text(), Read: true})
+		}
+		return
+	case strings.HasSuffix(program, "sh") && len(words) > 1 || strings.HasSuffix(program, ".sh"):
+		r.script.Touched = append(r.script.Touched, Touch{Open: true})
+		return
 	case strings.HasPrefix(program, "python") && len(words) > 1 && !strings.HasSuffix(words[1].text(), "version"):
 		r.script.Touched = append(r.script.Touched, Touch{Open: true})
 		return
@@ -34,6 +42,18 @@ func (r *shellReader) touched(words []field) {
 			r.touch(word)
 		}
 	}
+}
+
+// goesAway reports whether a command starts the rest of its words in a container or on another machine.
+func goesAway(words []field) bool {
+	for _, word := range words {
+		if name := programName(word); away[name] {
+			return true
+		} else if starts(name) {
+			return false
+		}
+	}
+	return false
 }
 
 func (r *shellReader) touch(f field) {

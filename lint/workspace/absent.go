@@ -38,7 +38,7 @@ func (v *View) absentFiles(name string, script *configs.Script, c *configs.Comma
 		}
 		one := AbsentFile{At: n.At, Flag: item.Key, File: n.Raw, Reader: reader}
 		one.Set = !n.Via.IsZero()
-		one.Certain = !n.Open && !n.Spare && !script.Template && !mayMake(script, c, n.Raw) && v.absentForSure(name, n.Raw)
+		one.Certain = !n.Open && !n.Spare && !script.Template && !c.Away && !v.mayMake(name, c, n.Raw) && v.absentForSure(name, n.Raw)
 		absent = append(absent, one)
 	}
 	for outer := c; outer != nil; outer = outer.Outer {
@@ -103,9 +103,15 @@ func (v *View) absentForSure(script, file string) bool {
 
 // mayMake reports whether a script may make a file before or while it runs a launch command: something else that it
 // runs has the file as an argument or writes to it, or is a program of which it is not known what it writes.
-func mayMake(script *configs.Script, launch *configs.Command, file string) bool {
-	base := path.Base(file)
+func (v *View) mayMake(name string, launch *configs.Command, file string) bool {
+	script, base := v.Script(name), path.Base(file)
 	for _, touch := range script.Touched {
+		if touch.Read {
+			if v.resolve(name, touch.Name) != "" {
+				return true // its functions may
+			}
+			continue
+		}
 		if touch.Open && strings.HasSuffix(file, touch.Tail) || !touch.Open && path.Base(touch.Name) == base {
 			return true
 		}
@@ -114,7 +120,7 @@ func mayMake(script *configs.Script, launch *configs.Command, file string) bool 
 		if c == launch {
 			return false
 		}
-		if c.Launcher == "python" && c.Outer == nil && !names(c, base) {
+		if (c.Launcher == "python" || strings.HasSuffix(c.Program, ".sh")) && c.Outer == nil && !names(c, base) {
 			return true // it may be what makes the settings
 		}
 	}
@@ -136,7 +142,8 @@ func names(c *configs.Command, base string) bool {
 
 // fetches finds commands after which other files may lie where the next command looks.
 var fetches = source.Pattern(`(?m)(^|[;&|(]|\bthen|\bdo)\s*` +
-	`(git\s+clone|git\s+checkout|wget|curl|tar|unzip|aws|gsutil|rsync|scp|cp|mv|ln|make|accelerate\s+config)\s`)
+	`(git\s+clone|git\s+checkout|wget|curl|tar|unzip|aws|gsutil|rsync|scp|cp|mv|ln|make|gdown|rclone|azcopy|accelerate\s+config|` +
+	`[\w-]+\s+(?:[\w-]+\s+)?(?:download|pull|fetch|sync|clone|checkout))\s`)
 
 var changesFolder = source.Pattern(`(?m)(?:^|[;&|(\s])(?:cd|pushd)\s+((?:"[^"\n]*"|[^\s;&|\n"])+)`)
 

@@ -131,13 +131,16 @@ func checkUnknown(pass *lint.Pass, s *setting) {
 	}
 	policy, since, deepspeed := strictness(pass, s, policy)
 	consequence, allowed := effect(s.part.Dialect, policy)+since, extraAllowed(pass, s)
-	if allowed {
+	switch allowed {
+	case pyscan.Yes:
 		consequence = ": HfArgumentParser ignores it, as extra keys are allowed"
+	case pyscan.Maybe:
+		consequence = ": HfArgumentParser ignores it where extra keys are allowed, else it rejects the file"
 	}
 	d := pass.Reportf(s.item().KeyAt, "%s is no key of %s%s%s", s.name, place(s), consequence, meant(near)).Pinned(deepspeed, strictPrecision)
 	switch {
-	case allowed:
-		d.As(lint.Warning) // the program runs on
+	case allowed != pyscan.No:
+		d.As(lint.Warning) // the program runs on, for all that is known
 	case policy == dialect.Ignored && near == "" && empty(s):
 		d.As(lint.Info) // nothing that could have an effect
 	case policy == dialect.Ignored && deepspeed.Since(strictPrecision) == pyscan.No:
@@ -152,9 +155,16 @@ func checkUnknown(pass *lint.Pass, s *setting) {
 	}
 }
 
-// extraAllowed: all programs of the project that read the file pass allow_extra_keys to HfArgumentParser.
-func extraAllowed(pass *lint.Pass, s *setting) bool {
-	return s.part.Dialect == dialect.HFTrainingArguments && !fromFlags(s.part) && pass.KeyReaders(s.part.Path).Lenient == pyscan.Yes
+// extraAllowed: the programs of the project that read the file pass allow_extra_keys to HfArgumentParser.
+func extraAllowed(pass *lint.Pass, s *setting) pyscan.Truth {
+	if s.part.Dialect != dialect.HFTrainingArguments || fromFlags(s.part) {
+		return pyscan.No
+	}
+	readers := pass.KeyReaders(s.part.Path)
+	if !readers.Known {
+		return pyscan.No
+	}
+	return readers.Lenient
 }
 
 // ownField: the project declares a field of this name. Programs that are made from a framework's source, and other releases of it,
