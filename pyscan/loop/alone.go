@@ -144,7 +144,7 @@ const (
 )
 
 // apart reports whether a clearing, a backward and a step behind it happen in the same micro-batches, and the backwards of others are of
-// another loss: turns of one optimizer, as of a GAN, beside which the others may be of another model.
+// another loss: turns of one optimizer, as of a GAN, beside which the others may be of another model. Those under no_sync wait for a step.
 func (r *run) apart(tests uint32, zero *Event) bool {
 	at := slices.IndexFunc(r.moments, func(m moment) bool { return m.event == zero })
 	ran := func(m moment) (list [triedWindow * triedRounds]bool) {
@@ -162,7 +162,7 @@ func (r *run) apart(tests uint32, zero *Event) bool {
 		if (m.kind == Backward || m.kind == Step) && ran(m) == turns {
 			if m.kind == Step && own != nil {
 				return !slices.ContainsFunc(r.moments, func(m moment) bool {
-					return m.kind == Backward && m.event != own && sameLoss(m.event, own)
+					return m.kind == Backward && m.event != own && (m.event.In(NoSyncContext) || sameLoss(m.event, own))
 				})
 			}
 			continue
