@@ -41,6 +41,9 @@ func checkScaling(pass *lint.Pass, l *loop.Loop, w *loop.Window) {
 		default:
 			continue // the framework divides, or nobody knows
 		}
+		if backward.Guard.Boundary() != nil {
+			continue // once a window: nothing adds up
+		}
 		if backward.In(loop.NoGradContext) || w.Scaled(backward, pass) != pyscan.No || recurrent(w.Micro) || pass.Declared(l, backward, workspace.ScalesLoss) {
 			continue
 		}
